@@ -1,7 +1,8 @@
 """One error class per kind of mistake, and the suggestion of a near name.
 
-A message says what happened, what was received, what was expected and what to do. Errors that name a bad value are
-`ValueError`s as well, so that a caller who knows nothing of this package still catches them.
+A message says what happened, what was received, what was expected and what to do. Errors that name
+a bad value are `ValueError`s as well, so that a caller who knows nothing of this package still
+catches them.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class MissingExtraError(CadsError, ImportError):
 
 
 class InvariantError(CadsError):
-    """An identity that must hold on every campaign does not: a bug in cads-env, please report it."""
+    """An identity that must hold on every campaign is broken: a bug in cads-env; report it."""
 
 
 def suggest(word: str, options: Iterable[str]) -> str:

@@ -1,0 +1,357 @@
+"""Protocols: everything that can change a read, as one frozen, validated, hashed value.
+
+A protocol is a preset of `cads_configs/protocols`, a YAML file, or either with overrides; an
+override changes the name (`standard+rounds=24`). What is told to the certificate is not part of the
+hash, since it never changes a read. Never imports a channel, a screen or a certificate.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
+
+import yaml
+
+from cads_env.errors import ProtocolError, suggest
+from cads_env.schedule import RoundPlan, plan, problems_of
+
+Feedback = Literal["full", "none", "permuted"]
+FEEDBACK_MODES: Final[tuple[Feedback, ...]] = ("full", "none", "permuted")
+BOTH_FEEDBACKS: Final = "feedback"
+"""Alias in overrides: sets `feedback_proposer` and `feedback_reselection` together."""
+
+_NOT_READS: Final = ("name", "certificate")
+_NOT_TWIN: Final = ("quota", "first_quota", "attempts", "feedback_proposer")
+
+
+class CertificateNumbers(NamedTuple):
+    """The default certificate of a preset.
+
+    Attributes:
+        epsilon_bar: Declared bound on the contamination probability, in [0, 1].
+        theta: Working alternative, in units of the effect.
+        s: Assumed clean sd of a read, same units.
+        q: FDR level, in (0, 1).
+    """
+
+    epsilon_bar: float = 0.1
+    theta: float = 0.7
+    s: float = 0.5
+    q: float = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """How a campaign spends its reads and what is shown to whom.
+
+    Attributes:
+        name: Preset name, with its overrides.
+        rounds: Number of rounds, at least 1.
+        first_fresh: Fresh slots of round 0.
+        fresh: Fresh slots of every later round.
+        reread_candidates: Observed candidates read again in each later round.
+        reread_fraction: Instead of a fixed number: int(fraction * observed) of them; None for
+            fixed.
+        reads_each: Reads that a re-read candidate gets in one round.
+        on_exhausted: What becomes of fresh slots when no candidate is left: "reread" (one read of
+            the next-ranked candidate each, cycling) or "stop" (nothing).
+        rank_by: What re-selection ranks by: "mean" (of a candidate's reads) or "log_evidence".
+        graduation: Whether candidates whose evidence suffices alone (E >= m/q) rank after all
+            others.
+        rank_epsilon_bar: epsilon_bar of the evidence that ranks and graduates.
+        rank_theta: theta of that evidence.
+        rank_s: s of that evidence.
+        rank_q: q of graduation.
+        feedback_proposer: What the proposer sees: "full", "none" or "permuted".
+        feedback_reselection: What re-selection sees, likewise.
+        high_above: A candidate reads high when its mean exceeds this.
+        quota: Most proposed candidates accepted in a later round; None for all fresh slots.
+        first_quota: The same for round 0.
+        attempts: Tries that a proposer may use in one round (its own business; recorded).
+        fallback_priority: Whether the fallback order is drawn once a "campaign" or once a "round".
+        noise_sd: Clean sd of a read, in units of the effect.
+        epsilon: Probability that a read is contaminated, in [0, 1].
+        law: Name of the contamination law.
+        law_options: Parameters of the law.
+        certificate: The default certificate; not part of the hash.
+    """
+
+    name: str
+    rounds: int
+    first_fresh: int
+    fresh: int
+    reread_candidates: int = 0
+    reread_fraction: float | None = None
+    reads_each: int = 1
+    on_exhausted: Literal["reread", "stop"] = "reread"
+    rank_by: Literal["mean", "log_evidence"] = "mean"
+    graduation: bool = False
+    rank_epsilon_bar: float = 0.1
+    rank_theta: float = 0.7
+    rank_s: float = 0.5
+    rank_q: float = 0.1
+    feedback_proposer: Feedback = "full"
+    feedback_reselection: Feedback = "full"
+    high_above: float = 0.35
+    quota: int | None = None
+    first_quota: int | None = None
+    attempts: int = 2
+    fallback_priority: Literal["campaign", "round"] = "campaign"
+    noise_sd: float = 0.5
+    epsilon: float = 0.1
+    law: str = "uniform"
+    law_options: Mapping[str, Any] = field(default_factory=lambda: {"low": 2.0, "high": 4.0})
+    certificate: CertificateNumbers = CertificateNumbers()
+
+    def __post_init__(self) -> None:
+        """Validate every field at once.
+
+        Raises:
+            ProtocolError: Lists everything that is wrong.
+        """
+        object.__setattr__(self, "law_options", MappingProxyType(dict(self.law_options)))
+        numbers = self.certificate
+        if not isinstance(numbers, CertificateNumbers):
+            object.__setattr__(self, "certificate", _certificate_numbers(numbers))
+        problems = problems_of(self)
+        if problems:
+            msg = f"Protocol {self.name!r} is invalid:\n  " + "\n  ".join(problems)
+            raise ProtocolError(msg)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the plain mapping (a mapping proxy cannot be pickled)."""
+        return (protocol_from_mapping, (self.to_dict(),))
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of everything that can change a read: all fields but `name` and `certificate`."""
+        return self._digest(_NOT_READS)
+
+    @property
+    def twin_hash(self) -> str:
+        """SHA-256 of what can change the twin: `hash` less quotas, attempts, proposer feedback."""
+        return self._digest((*_NOT_READS, *_NOT_TWIN))
+
+    def _digest(self, without: tuple[str, ...]) -> str:
+        fields = {k: v for k, v in self.to_dict().items() if k not in without}
+        canonical = json.dumps(["cads-protocol-1", fields], sort_keys=True, allow_nan=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def plan(self, m: int) -> tuple[RoundPlan, ...]:
+        """What each round spends on a registry of m candidates."""
+        return plan(self, m)
+
+    def batch(self, m: int) -> int:
+        """The schedule's largest number of fresh slots: the length of an env action."""
+        return max(1, max(p.fresh for p in self.plan(m)))
+
+    def most_reads(self, round: int, m: int) -> int:
+        """The most reads that a candidate first read in `round` can have at the end."""
+        later = self.plan(m)[round + 1 :]
+        return 1 + sum(p.most_rereads_of_one for p in later)
+
+    def slots_for(self, round: int, fresh: int) -> int:
+        """Proposals that a round accepts: its fresh slots, capped by the quota."""
+        quota = self.first_quota if round == 0 else self.quota
+        return fresh if quota is None else min(fresh, quota)
+
+    def override(self, **changes: Any) -> Protocol:
+        """The same protocol with some fields changed, and renamed after them.
+
+        Args:
+            **changes: Field values by name; `feedback` sets both feedbacks. A value equal to the
+                present one changes nothing.
+
+        Returns:
+            A protocol named like `standard+rounds=24`; `self` when nothing changes.
+
+        Raises:
+            ProtocolError: Unknown field (with a suggestion) or invalid value.
+        """
+        changes = _expand(changes)
+        known = {f.name: f for f in dataclasses.fields(self)}
+        for key in changes:
+            if key not in known or key == "name":
+                msg = f"Unknown protocol field {key!r}. {suggest(key, set(known) - {'name'})}"
+                raise ProtocolError(msg)
+        changed = {k: v for k, v in changes.items() if not _same(getattr(self, k), v)}
+        if not changed:
+            return self
+        base, *earlier = self.name.split("+")
+        named = dict(entry.split("=", 1) for entry in earlier if "=" in entry)
+        named |= {k: _show(v) for k, v in changed.items()}
+        suffix = "".join(f"+{k}={named[k]}" for k in known if k in named)
+        return dataclasses.replace(self, name=base + suffix, **changed)
+
+    def with_budget(self, factor: int) -> Protocol:
+        """The protocol with `factor` times as many rounds (1x, 2x, 4x budgets)."""
+        return self.override(rounds=self.rounds * factor)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as plain YAML and JSON values."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        values["law_options"] = dict(self.law_options)
+        values["certificate"] = self.certificate._asdict()
+        return values
+
+    def to_yaml(self) -> str:
+        """The protocol as a YAML file that `load_protocol` reads back."""
+        return yaml.safe_dump(self.to_dict(), sort_keys=False)
+
+
+def _certificate_numbers(value: object) -> CertificateNumbers:
+    if not isinstance(value, Mapping):
+        msg = f"certificate is {value!r}; expected a mapping with epsilon_bar, theta, s, q."
+        raise ProtocolError(msg)
+    unknown = set(value) - set(CertificateNumbers._fields)
+    if unknown:
+        name = str(min(unknown, key=str))
+        msg = f"Unknown certificate field {name!r}. {suggest(name, CertificateNumbers._fields)}"
+        raise ProtocolError(msg)
+    return CertificateNumbers(**value)
+
+
+def _expand(changes: Mapping[str, Any]) -> dict[str, Any]:
+    changes = dict(changes)
+    if BOTH_FEEDBACKS in changes:
+        mode = changes.pop(BOTH_FEEDBACKS)
+        changes = {"feedback_proposer": mode, "feedback_reselection": mode} | changes
+    return changes
+
+
+def _same(a: object, b: object) -> bool:
+    return type(a) is type(b) and a == b
+
+
+def _show(value: object) -> str:
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), sort_keys=True, separators=(",", ":"))
+    return "null" if value is None else str(value)
+
+
+def preset_names() -> tuple[str, ...]:
+    """Names of the protocols that come with the package, sorted."""
+    folder = resources.files("cads_configs") / "protocols"
+    return tuple(
+        sorted(p.name[: -len(".yaml")] for p in folder.iterdir() if p.name.endswith(".yaml"))
+    )
+
+
+def load_protocol(
+    protocol: str | Path | Mapping[str, Any] | Protocol, **overrides: Any
+) -> Protocol:
+    """A protocol by preset name, path of a YAML file, mapping, or as it is, with overrides.
+
+    Args:
+        protocol: `standard`, `standard+rounds=24`, `my_protocol.yaml`, a mapping of all fields, or
+            a `Protocol`.
+        **overrides: Fields to change; see `Protocol.override`.
+
+    Returns:
+        The validated protocol.
+
+    Raises:
+        ProtocolError: Unknown name, unreadable file, unknown key (with a suggestion), invalid
+            value.
+    """
+    if isinstance(protocol, Protocol):
+        return protocol.override(**overrides)
+    if isinstance(protocol, Mapping):
+        return protocol_from_mapping(protocol).override(**overrides)
+    if not isinstance(protocol, (str, Path)):
+        msg = f"A protocol is a name, a path, a mapping or a Protocol; received {protocol!r}."
+        raise ProtocolError(msg)
+    text = str(protocol)
+    # A path may hold a plus sign of its own; an override always holds an equals sign.
+    base, *entries = [text] if "=" not in text else text.split("+")
+    named = _parse_overrides(entries, text)
+    text, origin = _read(base)
+    loaded = protocol_from_mapping(_parse_yaml(text, origin), origin)
+    return loaded.override(**(named | overrides))
+
+
+def _parse_overrides(entries: list[str], whole: str) -> dict[str, Any]:
+    named: dict[str, Any] = {}
+    for entry in entries:
+        key, equals, value = entry.partition("=")
+        if not equals:
+            msg = f"Override {entry!r} in {whole!r} has no value; expected name=value."
+            raise ProtocolError(msg)
+        named[key] = _parse_yaml_value(value)
+    return named
+
+
+def _read(name: str) -> tuple[str, str]:
+    path = Path(name)
+    if path.suffix in {".yaml", ".yml"}:
+        try:
+            return path.read_text(encoding="utf-8"), name
+        except (OSError, UnicodeDecodeError) as error:
+            msg = f"Protocol file {name!r} cannot be read: {error}."
+            raise ProtocolError(msg) from error
+    if name not in preset_names():
+        msg = (
+            f"Unknown protocol {name!r}. {suggest(name, preset_names())} "
+            "A file is named by a path that ends in .yaml."
+        )
+        raise ProtocolError(msg)
+    text = (resources.files("cads_configs") / "protocols" / f"{name}.yaml").read_text("utf-8")
+    return text, name
+
+
+def _parse_yaml(text: str, origin: str) -> Mapping[str, Any]:
+    try:
+        data = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        msg = f"Protocol {origin!r} is not valid YAML: {error}"
+        raise ProtocolError(msg) from error
+    if not isinstance(data, Mapping):
+        msg = f"Protocol {origin!r} holds a {type(data).__name__}; expected a mapping of fields."
+        raise ProtocolError(msg)
+    return data
+
+
+def _parse_yaml_value(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
+def protocol_from_mapping(data: Mapping[str, Any], origin: str = "mapping") -> Protocol:
+    """A protocol from a mapping of its fields.
+
+    Args:
+        data: Field values by name; fields with a default may be left out.
+        origin: What to call it in messages.
+
+    Raises:
+        ProtocolError: Unknown key (with a suggestion), missing field or invalid value.
+    """
+    known = {f.name: f for f in dataclasses.fields(Protocol)}
+    for key in data:
+        if key not in known:
+            msg = f"Protocol {origin!r} has an unknown key {key!r}. {suggest(str(key), known)}"
+            raise ProtocolError(msg)
+    missing = [
+        f.name
+        for f in known.values()
+        if f.default is dataclasses.MISSING
+        and f.default_factory is dataclasses.MISSING
+        and f.name not in data
+    ]
+    if missing:
+        msg = f"Protocol {origin!r} lacks {', '.join(missing)}."
+        raise ProtocolError(msg)
+    law_options = data.get("law_options", {})
+    if not isinstance(law_options, Mapping):
+        msg = f"Protocol {origin!r}: law_options is {law_options!r}; expected a mapping."
+        raise ProtocolError(msg)
+    return Protocol(**data)

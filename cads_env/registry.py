@@ -1,0 +1,362 @@
+"""Registry, its private oracle, and the checks that every source's output passes.
+
+A registry is the public half of one screen: identifiers, description, side tables. The oracle is
+the private half: signal, labels and the identity from which random streams are keyed. Only the
+channel and the scorer read an oracle. Nothing in a registry may equal or be affine in the oracle's
+signal or labels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cads_env.errors import RegistryError
+from cads_env.tape import bits, candidate_words, derive_key
+
+RelabelMode = Literal["named", "shuffled", "blinded"]
+RELABEL_MODES: Final[tuple[RelabelMode, ...]] = ("named", "shuffled", "blinded")
+
+_LISTED: Final = 5
+"""Offending entries that a message names before it only counts."""
+
+
+def frozen_array(values: NDArray[Any]) -> NDArray[Any]:
+    """An immutable copy: writing to it, or making it writeable again, raises."""
+    values = np.ascontiguousarray(values)
+    return np.frombuffer(values.tobytes(), dtype=values.dtype).reshape(values.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class SideTable:
+    """One public column about the candidates.
+
+    Attributes:
+        description: What the values are, with unit and orientation.
+        values: Shape (m,), float64 or fixed-width strings, aligned with the registry's identifiers;
+            immutable.
+    """
+
+    description: str
+    values: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        """Freeze the values."""
+        object.__setattr__(self, "values", frozen_array(np.asarray(self.values)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by value, so that a loaded copy is immutable too."""
+        return (SideTable, (self.description, np.array(self.values)))
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The fixed family of m candidates of one screen, as an agent may know it.
+
+    Attributes:
+        name: What tables and error messages call it.
+        identifiers: The m candidates, unique and non-empty; position is the candidate's registry
+            index.
+        description: What was screened, in what, and what a hit is, in words that a proposer may
+            read.
+        side_tables: Public columns by name. By convention `prior` is a score (higher = more
+            promising) and `module` is a group label.
+    """
+
+    name: str
+    identifiers: tuple[str, ...] = field(repr=False)
+    description: str = field(default="", repr=False)
+    side_tables: Mapping[str, SideTable] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False
+    )
+
+    def __post_init__(self) -> None:
+        """Check identifiers and side tables; see `check_identifiers`."""
+        object.__setattr__(self, "identifiers", tuple(self.identifiers))
+        object.__setattr__(self, "side_tables", MappingProxyType(dict(self.side_tables)))
+        check_identifiers(self.identifiers, self.name)
+        for name, table in self.side_tables.items():
+            if table.values.shape != (self.m,):
+                msg = (
+                    f"Side table {name!r} of {self.name!r} has shape {table.values.shape}; "
+                    f"expected ({self.m},), one value a candidate."
+                )
+                raise RegistryError(msg)
+
+    @property
+    def m(self) -> int:
+        """Number of candidates: the family size of the certificate."""
+        return len(self.identifiers)
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """Registry index by identifier."""
+        return MappingProxyType({name: i for i, name in enumerate(self.identifiers)})
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the public part: identifiers, description and side tables."""
+        digest = hashlib.sha256()
+        _feed(digest, "cads-registry-1", self.description, *self.identifiers)
+        for name in sorted(self.side_tables):
+            table = self.side_tables[name]
+            _feed(digest, name, table.description, table.values.dtype.str)
+            _feed_bytes(digest, table.values.tobytes())
+        return digest.hexdigest()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the four public fields (a mapping proxy cannot be pickled)."""
+        return (Registry, (self.name, self.identifiers, self.description, dict(self.side_tables)))
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """The private reference of a registry. Only the channel and the scorer touch it.
+
+    Attributes:
+        signal: u, shape (m,), in units of the effect; finite. A read's clean mean.
+        labels: Shape (m,), True for a hit. A null has u <= 0.
+        panel: Name of the panel or source that the registry belongs to; part of every random key.
+        instance: Position in that panel; part of every random key.
+        salt: Secret bytes of a private panel, empty for a public one; part of every random key.
+        contrary_hit_count: Labelled hits whose u is below 0 (allowed, counted, reported).
+    """
+
+    signal: NDArray[np.float64] = field(repr=False)
+    labels: NDArray[np.bool_] = field(repr=False)
+    panel: str = ""
+    instance: int = 0
+    salt: bytes = field(default=b"", repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the signal and the labels; see `check_truth`."""
+        signal = np.asarray(self.signal, np.float64)
+        labels = np.asarray(self.labels, np.bool_)
+        check_truth(signal, labels, self.panel or "oracle")
+        object.__setattr__(self, "signal", frozen_array(signal))
+        object.__setattr__(self, "labels", frozen_array(labels))
+
+    @property
+    def m(self) -> int:
+        """Number of candidates."""
+        return int(self.signal.size)
+
+    @property
+    def hit_count(self) -> int:
+        """Number of hits."""
+        return int(self.labels.sum())
+
+    @cached_property
+    def contrary_hit_count(self) -> int:
+        """Labelled hits with a negative signal: no number of reads is expected to find them."""
+        return int(np.count_nonzero(self.labels & (self.signal < 0)))
+
+    def key(self, stream: str, seed: int, **parts: str | int | bytes) -> int:
+        """The 64-bit key of a named random stream of this registry and campaign seed."""
+        return derive_key(
+            stream, panel=self.panel, instance=self.instance, salt=self.salt, seed=seed, **parts
+        )
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the private part: signal, labels, and the identity of the random streams."""
+        digest = hashlib.sha256()
+        _feed(digest, "cads-oracle-1", self.panel, str(self.instance))
+        for raw in (self.salt, self.signal.tobytes(), self.labels.tobytes()):
+            _feed_bytes(digest, raw)
+        return digest.hexdigest()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by value, so that a loaded copy is immutable too."""
+        arrays = (np.array(self.signal), np.array(self.labels))
+        return (Oracle, (*arrays, self.panel, self.instance, self.salt))
+
+
+def _feed(digest: Any, *texts: str) -> None:
+    # surrogatepass: an identifier may hold any code point that Python can, and must not break
+    # hashing.
+    _feed_bytes(digest, json.dumps(texts, ensure_ascii=True).encode())
+
+
+def _feed_bytes(digest: Any, raw: bytes) -> None:
+    digest.update(len(raw).to_bytes(8, "little"))
+    digest.update(raw)
+
+
+def listed(entries: Sequence[object]) -> str:
+    """The first few entries for a message, and how many more there are."""
+    shown = ", ".join(repr(entry) for entry in entries[:_LISTED])
+    rest = len(entries) - _LISTED
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def check_identifiers(identifiers: Sequence[str], name: str) -> None:
+    """Raise unless there are at least two identifiers, all of them unique, non-empty strings.
+
+    Raises:
+        RegistryError: The message lists the offenders with their positions.
+    """
+    if len(identifiers) < 2:
+        msg = f"Registry {name!r} has {len(identifiers)} candidates; expected at least 2."
+        raise RegistryError(msg)
+    bad = [(i, x) for i, x in enumerate(identifiers) if not isinstance(x, str) or not x.strip()]
+    if bad:
+        msg = (
+            f"Registry {name!r} has {len(bad)} empty or non-text identifiers (position, value): "
+            f"{listed(bad)}. Give every candidate a name."
+        )
+        raise RegistryError(msg)
+    if len(set(identifiers)) != len(identifiers):
+        repeated = _repeated(identifiers)
+        msg = (
+            f"Registry {name!r} repeats {len(repeated)} identifiers: {listed(repeated)}. "
+            "Identifiers must be unique: merge or rename the rows."
+        )
+        raise RegistryError(msg)
+
+
+def _repeated(identifiers: Iterable[str]) -> list[str]:
+    seen: set[str] = set()
+    repeated: dict[str, None] = {}
+    for identifier in identifiers:
+        if identifier in seen:
+            repeated[identifier] = None
+        seen.add(identifier)
+    return list(repeated)
+
+
+def check_truth(
+    signal: NDArray[np.float64],
+    labels: NDArray[np.bool_],
+    name: str,
+    identifiers: Sequence[str] | None = None,
+) -> None:
+    """Raise unless u is finite, every null has u <= 0, and there is at least one hit and one null.
+
+    Raises:
+        RegistryError: The message lists the offenders.
+    """
+    if signal.ndim != 1 or signal.shape != labels.shape:
+        msg = (
+            f"{name!r}: signal has shape {signal.shape} and labels {labels.shape}; "
+            "expected the same (m,)."
+        )
+        raise RegistryError(msg)
+    for bad, what, fix in (
+        (~np.isfinite(signal), "a signal that is not finite", "Drop or mend them."),
+        (
+            ~labels & (signal > 0),
+            "a null label but a signal u > 0, which breaks the certificate's null",
+            "A null needs u <= 0: check direction and threshold, or label them as hits.",
+        ),
+    ):
+        at = np.flatnonzero(bad)
+        if at.size:
+            names = [identifiers[int(i)] if identifiers is not None else int(i) for i in at]
+            msg = f"{name!r}: {at.size} candidates have {what}: {listed(names)}. {fix}"
+            raise RegistryError(msg)
+    hits = int(labels.sum())
+    if hits == 0 or hits == labels.size:
+        msg = (
+            f"{name!r} has {hits} hits among {labels.size} candidates; expected at least one hit "
+            "and one null. Check direction and threshold."
+        )
+        raise RegistryError(msg)
+
+
+def relabel(
+    registry: Registry, oracle: Oracle, mode: RelabelMode, seed: int
+) -> tuple[Registry, Oracle]:
+    """The same screen under other names, so that no name can tell anything.
+
+    `shuffled`: names move among candidates, each with all its side tables. `blinded`: opaque codes
+    in a redrawn index order, every side table dropped. Untested candidates are exchangeable under
+    both, so every agent's expected net is 0.
+
+    Args:
+        registry: The public half.
+        oracle: The private half; its random streams are kept, so the twin reads the same numbers.
+        mode: "named" (unchanged), "shuffled" or "blinded".
+        seed: Which permutation.
+
+    Returns:
+        The new pair.
+
+    Raises:
+        RegistryError: Unknown mode.
+    """
+    if mode not in RELABEL_MODES:
+        msg = f"Unknown relabelling {mode!r}; expected one of {', '.join(RELABEL_MODES)}."
+        raise RegistryError(msg)
+    if mode == "named":
+        return registry, oracle
+    order = permutation(oracle.key("relabel", seed, mode=mode), registry.m)
+    if mode == "shuffled":
+        tables = {
+            name: SideTable(table.description, table.values[order])
+            for name, table in registry.side_tables.items()
+        }
+        names = tuple(registry.identifiers[i] for i in order)
+        return replace(registry, identifiers=names, side_tables=tables), oracle
+    codes = tuple(f"C{i + 1:05d}" for i in range(registry.m))
+    blind = Registry(
+        name=registry.name,
+        identifiers=codes,
+        description=f"A screen of {registry.m} candidates under opaque codes "
+        "C00001, C00002, ... in random order.",
+    )
+    moved = Oracle(
+        oracle.signal[order], oracle.labels[order], oracle.panel, oracle.instance, oracle.salt
+    )
+    return blind, moved
+
+
+def permutation(key: int, m: int) -> NDArray[np.int64]:
+    """A keyed random permutation of range(m), shape (m,)."""
+    words = candidate_words(np.uint64(key), np.arange(m, dtype=np.int64))  # type: ignore[arg-type]
+    return np.argsort(bits(words, np.zeros(m, np.int64), 0), kind="stable").astype(np.int64)
+
+
+def subsample(registry: Registry, oracle: Oracle, size: int, seed: int) -> tuple[Registry, Oracle]:
+    """A keyed random subset of the candidates, in registry order.
+
+    Args:
+        registry: The public half.
+        oracle: The private half.
+        size: Candidates to keep, 2 to m.
+        seed: Which subset.
+
+    Raises:
+        RegistryError: `size` is out of range, or the subset has no hit or no null.
+    """
+    if isinstance(size, bool) or not isinstance(size, int) or not 2 <= size <= registry.m:
+        msg = f"subsample={size!r} is out of range; {registry.name!r} has {registry.m} candidates."
+        raise RegistryError(msg)
+    kept = np.sort(permutation(oracle.key("subsample", seed), registry.m)[:size])
+    tables = {
+        name: SideTable(table.description, table.values[kept])
+        for name, table in registry.side_tables.items()
+    }
+    label = f"subsample={size},subsample_seed={seed}"
+    public = replace(
+        registry,
+        name=f"{registry.name}+{label}",
+        identifiers=tuple(registry.identifiers[i] for i in kept),
+        side_tables=tables,
+    )
+    private = Oracle(
+        oracle.signal[kept],
+        oracle.labels[kept],
+        f"{oracle.panel}+{label}",
+        oracle.instance,
+        oracle.salt,
+    )
+    return public, private

@@ -1,0 +1,97 @@
+"""Re-selection: which observed candidates are read again.
+
+Every ranking is on the total order (graduated, score, first-read order), so no tie is ever left to
+a sorting routine. Works on scores alone; never sees a candidate's name, effect or label.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def top(scores: Floats, count: int) -> Ints:
+    """Positions of the highest scores of each row, in ascending position.
+
+    Ties go to the lower position. The threshold is a value, so the partition's own order of equal
+    elements (which differs between CPUs) never shows.
+
+    Args:
+        scores: Shape (n, k), no NaN.
+        count: Positions to return a row, 0 to k.
+
+    Returns:
+        Shape (n, count).
+    """
+    n, k = scores.shape
+    if count >= k:
+        return np.broadcast_to(np.arange(k), (n, k)).copy()
+    if count == 0:
+        return np.empty((n, 0), np.int64)
+    threshold = np.partition(scores, k - count, axis=1)[:, k - count, None]
+    chosen = scores >= threshold
+    surplus = np.count_nonzero(chosen, axis=1) - count
+    for row in np.flatnonzero(surplus):
+        tied = np.flatnonzero(scores[row] == threshold[row])
+        chosen[row, tied[tied.size - surplus[row] :]] = False
+    positions: Ints = np.flatnonzero(chosen).reshape(n, count) % k
+    return positions
+
+
+def ranked(scores: Floats, graduated: NDArray[np.bool_] | None) -> Ints:
+    """All positions of each row, best first: ungraduated before graduated, then by score.
+
+    Args:
+        scores: Shape (n, k), no NaN.
+        graduated: Shape (n, k), or None where nothing graduates.
+
+    Returns:
+        Shape (n, k); ties in ascending position.
+    """
+    order = np.argsort(-scores, axis=1, kind="stable")
+    if graduated is not None and graduated.any():
+        late = np.take_along_axis(graduated, order, axis=1)
+        order = np.take_along_axis(order, np.argsort(late, axis=1, kind="stable"), axis=1)
+    return order
+
+
+def reread_positions(
+    scores: Floats,
+    graduated: NDArray[np.bool_] | None,
+    *,
+    rereads: int,
+    reads_each: int,
+    extra: int,
+) -> tuple[Ints, Ints]:
+    """The reads that re-selection spends in one round.
+
+    Args:
+        scores: Shape (n, k).
+        graduated: Shape (n, k) or None.
+        rereads: Top-ranked candidates that are read again, at most k.
+        reads_each: Reads that each of them gets.
+        extra: Further single reads of the next-ranked candidates, cycling through all k.
+
+    Returns:
+        Observed position of each read and its number among that candidate's reads of this round
+        (from 0), both of shape (n, rereads * reads_each + extra): the top candidates in first-read
+        order, each with its reads in a row, then the extra reads in rank order.
+    """
+    n, k = scores.shape
+    full_order = extra > 0 or (graduated is not None and bool(graduated.any()))
+    order = ranked(scores, graduated) if full_order else None
+    chosen = top(scores, rereads) if order is None else np.sort(order[:, :rereads], axis=1)
+    positions = np.repeat(chosen, reads_each, axis=1)
+    turns = np.broadcast_to(np.tile(np.arange(reads_each), rereads), positions.shape)
+    if order is None or extra == 0:
+        return positions, turns
+    turn_of_extra = rereads + np.arange(extra)
+    rank, lap = turn_of_extra % k, turn_of_extra // k
+    earlier = np.where(rank < rereads, reads_each + lap - 1, lap)
+    return (
+        np.concatenate([positions, order[:, rank]], axis=1),
+        np.concatenate([turns, np.broadcast_to(earlier, (n, extra))], axis=1),
+    )

@@ -1,0 +1,380 @@
+"""The screen: the state of n campaigns of one protocol, and one step of it.
+
+Arrays carry a leading campaign axis; one campaign and a thousand run the same code and agree in
+every byte. A step costs what it reads, whatever the registry's size. Holds no oracle: reads come
+from the channel that is handed in, and so does the rule of evidence. Never imports a certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cads_env.channel import Channel
+from cads_env.delivery import ACCEPTED, Answer, account
+from cads_env.errors import ActionError
+from cads_env.proposer import Refusal, View
+from cads_env.protocol import Protocol
+from cads_env.record import FALLBACK, PROPOSER, Delivery, RecordBatch
+from cads_env.registry import Registry
+from cads_env.reselection import reread_positions
+from cads_env.schedule import RoundPlan
+from cads_env.tape import bits, candidate_words, priority
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+UNSEEN, TESTED, LOW, HIGH = 0, 1, 2, 3
+"""Status codes of a candidate: not read, read but not released, reads low, reads high."""
+
+
+class EvidenceRule(NamedTuple):
+    """The protocol's own frozen evidence, for ranking and graduation.
+
+    Attributes:
+        log_increments: Log evidence of each read, elementwise.
+        graduates_at: Log evidence at which a candidate's evidence suffices alone: ln(m / q).
+    """
+
+    log_increments: Callable[[Floats], Floats]
+    graduates_at: float
+
+
+class Summary(NamedTuple):
+    """What may be shown of the observed candidates at a round's start, shape (n, k) each."""
+
+    means: Floats
+    log_evidence: Floats | None
+
+
+class Screen:
+    """n campaigns in step, from round 0 to the last.
+
+    Attributes:
+        protocol: The common protocol.
+        registries: One a campaign, all of size m.
+        round: The round that the next step plays; equals the number of rounds after the last.
+    """
+
+    def __init__(
+        self,
+        registries: Sequence[Registry],
+        channel: Channel,
+        protocol: Protocol,
+        evidence: EvidenceRule | None,
+    ) -> None:
+        """Start n campaigns.
+
+        Args:
+            registries: One a campaign, all of the same size.
+            channel: Open on the same campaigns.
+            protocol: The common protocol.
+            evidence: Needed when the protocol ranks by evidence or graduates; otherwise None.
+        """
+        self.protocol, self.registries, self.round = protocol, tuple(registries), 0
+        self._channel, self._evidence = channel, evidence
+        n, m = len(registries), registries[0].m
+        self.plans: tuple[RoundPlan, ...] = protocol.plan(m)
+        capacity = sum(plan.fresh for plan in self.plans)
+        reads = sum(plan.reads for plan in self.plans)
+        self._is_observed = np.zeros((n, m), np.bool_)
+        self._candidates = np.empty((n, capacity), np.int64)
+        self._origins = np.empty((n, capacity), np.int8)
+        self._sums, self._counts = np.zeros((n, capacity)), np.zeros((n, capacity), np.int64)
+        self._log_evidence = None if evidence is None else np.zeros((n, capacity))
+        self._slots, self._values = np.empty((n, reads), np.int32), np.empty((n, reads))
+        self._starts = np.concatenate([[0], np.cumsum([plan.reads for plan in self.plans])])
+        self._cursors = np.zeros(n, np.int64)
+        self._priority_keys = channel.keys("priority")
+        self._permuted_keys = channel.keys("permuted-feedback")
+        self._blind_keys = channel.keys("blind-reselection")
+        self._deliveries: list[list[Delivery]] = [[] for _ in range(n)]
+        self._shown = self._summarise()
+
+    @property
+    def n(self) -> int:
+        """Number of campaigns."""
+        return int(self._is_observed.shape[0])
+
+    @property
+    def m(self) -> int:
+        """Registry size."""
+        return int(self._is_observed.shape[1])
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every round was played."""
+        return self.round >= len(self.plans)
+
+    @property
+    def observed_count(self) -> int:
+        """Candidates read so far, the same in every campaign."""
+        return sum(plan.fresh for plan in self.plans[: self.round])
+
+    @property
+    def fresh_slots(self) -> int:
+        """Fresh slots of the coming round, 0 after the last."""
+        return 0 if self.is_done else self.plans[self.round].fresh
+
+    @property
+    def proposal_slots(self) -> int:
+        """Proposals that the coming round accepts, 0 after the last."""
+        return self.protocol.slots_for(self.round, self.fresh_slots)
+
+    # -- what may be seen -------------------------------------------------------------------------
+
+    def _summarise(self) -> Summary:
+        """Means and log evidence by first-read order, as they truly are."""
+        k = self.observed_count
+        means = self._sums[:, :k] / self._counts[:, :k]
+        return Summary(means, None if self._log_evidence is None else self._log_evidence[:, :k])
+
+    def _permuted(self, summary: Summary) -> Summary:
+        """The summary under this round's permutation of first-read order."""
+        k = summary.means.shape[1]
+        words = candidate_words(self._permuted_keys[:, None], np.arange(k)[None, :])
+        rounds = np.full(words.size, self.round, np.int64)
+        keys = bits(words.reshape(-1), rounds, 0).reshape(words.shape)
+        order = np.argsort(keys, axis=1, kind="stable")
+        means = np.take_along_axis(summary.means, order, axis=1)
+        if summary.log_evidence is None:
+            return Summary(means, None)
+        return Summary(means, np.take_along_axis(summary.log_evidence, order, axis=1))
+
+    def _seen_under(self, feedback: str) -> Summary:
+        return self._permuted(self._shown) if feedback == "permuted" else self._shown
+
+    def _codes(self) -> NDArray[np.int8]:
+        """Status code of each observed candidate, shape (n, k)."""
+        shape = self._shown.means.shape
+        if self.protocol.feedback_proposer == "none":
+            return np.full(shape, TESTED, np.int8)
+        means = self._seen_under(self.protocol.feedback_proposer).means
+        return np.where(means > self.protocol.high_above, HIGH, LOW).astype(np.int8)
+
+    def statuses(self) -> NDArray[np.int8]:
+        """Status code of every candidate, shape (n, m); a new array."""
+        status = np.full((self.n, self.m), UNSEEN, np.int8)
+        k = self.observed_count
+        np.put_along_axis(status, self._candidates[:, :k], self._codes(), axis=1)
+        return status
+
+    def views(self) -> list[View]:
+        """What each campaign's proposer may know at the start of the coming round."""
+        return [self._view(row, codes) for row, codes in enumerate(self._codes())]
+
+    def _view(self, row: int, codes: NDArray[np.int8]) -> View:
+        registry, k = self.registries[row], self.observed_count
+        names = [registry.identifiers[i] for i in self._candidates[row, :k].tolist()]
+        last = self._deliveries[row][-1] if self._deliveries[row] else None
+        entries = last.entries if last is not None else ()
+        return View(
+            identifiers=registry.identifiers,
+            description=registry.description,
+            side_tables=MappingProxyType(dict(registry.side_tables)),
+            high=tuple(name for name, code in zip(names, codes, strict=True) if code == HIGH),
+            low=tuple(name for name, code in zip(names, codes, strict=True) if code == LOW),
+            tested=tuple(names),
+            round=self.round,
+            rounds=len(self.plans),
+            slots=self.proposal_slots,
+            accepted=tuple(name for name, outcome in entries if outcome == ACCEPTED),
+            refused=tuple(Refusal(*entry) for entry in entries if entry[1] != ACCEPTED),
+        )
+
+    # -- one round --------------------------------------------------------------------------------
+
+    def step(self, answers: Sequence[Answer | None]) -> None:
+        """Play one round.
+
+        Args:
+            answers: One a campaign; None proposes nothing.
+
+        Raises:
+            ActionError: Every round was played, or the number of answers is not n.
+        """
+        if self.is_done:
+            msg = f"All {len(self.plans)} rounds were played; start a new campaign with reset()."
+            raise ActionError(msg)
+        if len(answers) != self.n:
+            msg = f"Received {len(answers)} answers for {self.n} campaigns; expected one each."
+            raise ActionError(msg)
+        plan = self.plans[self.round]
+        fresh = self._fill(answers, plan)
+        again, turns = self._reselect(plan)
+        k = plan.observed
+        new = np.broadcast_to(np.arange(k, k + plan.fresh), fresh.shape)
+        self._candidates[:, k : k + plan.fresh] = fresh
+        self._channel.admit(fresh, k, self._candidates.shape[1])
+        slots = np.concatenate([new, again], axis=1)
+        visits = np.concatenate([np.zeros_like(new), self._counts_at(again) + turns], axis=1)
+        self._read(plan, slots, visits)
+        self.round += 1
+        self._shown = self._summarise()
+
+    def _counts_at(self, positions: Ints) -> Ints:
+        return np.take_along_axis(self._counts, positions, axis=1)
+
+    def _read(self, plan: RoundPlan, slots: Ints, visits: Ints) -> None:
+        start = int(self._starts[self.round])
+        values = self._channel.read(
+            round=self.round,
+            slots=slots,
+            visits=visits,
+            candidates=self._candidates,
+            past_reads=lambda i: self._past_reads(slots, i, start),
+        )
+        stop = start + plan.reads
+        self._slots[:, start:stop], self._values[:, start:stop] = slots, values
+        flat = (slots + np.arange(self.n)[:, None] * self._candidates.shape[1]).reshape(-1)
+        distinct = plan.reads_each == 1 and plan.extra == 0
+        _accumulate(self._sums, flat, values, distinct)
+        _accumulate(self._counts, flat, np.ones(1, np.int64), distinct)
+        if self._evidence is not None and self._log_evidence is not None:
+            _accumulate(self._log_evidence, flat, self._evidence.log_increments(values), distinct)
+
+    def _past_reads(self, slots: Ints, position: int, stop: int) -> Floats:
+        row, column = divmod(position, slots.shape[1])
+        past = self._slots[row, :stop] == slots[row, column]
+        values: Floats = self._values[row, :stop][past]
+        return values
+
+    def _fill(self, answers: Sequence[Answer | None], plan: RoundPlan) -> Ints:
+        """Fresh candidates of the round, shape (n, fresh): accepted ones, then the fallback's."""
+        fresh = np.empty((self.n, plan.fresh), np.int64)
+        taken = np.zeros(self.n, np.int64)
+        slots = self.protocol.slots_for(self.round, plan.fresh)
+        blank = Delivery(
+            fresh_slots=plan.fresh,
+            proposal_slots=slots,
+            fallback=plan.fresh,
+            unspent=plan.unspent,
+        )
+        for row, answer in enumerate(answers):
+            if answer is None:
+                self._deliveries[row].append(blank)
+                continue
+            accepted, delivery = account(
+                answer,
+                self._is_observed[row],
+                fresh_slots=plan.fresh,
+                proposal_slots=slots,
+                unspent=plan.unspent,
+            )
+            self._deliveries[row].append(delivery)
+            taken[row] = len(accepted)
+            fresh[row, : len(accepted)] = accepted
+            self._is_observed[row, accepted] = True
+        by_fallback = np.arange(plan.fresh) >= taken[:, None]
+        if by_fallback.any():
+            fresh[by_fallback] = self._next_in_priority(plan.fresh - taken)
+        origins = np.where(by_fallback, FALLBACK, PROPOSER)
+        self._origins[:, plan.observed : plan.observed + plan.fresh] = origins
+        return fresh
+
+    def _next_in_priority(self, needed: Ints) -> Ints:
+        """The first `needed` unread candidates of each row's fallback order, row after row.
+
+        The order is walked, skipping what is observed, and never consumed: an arm that proposes and
+        its twin walk the same one. A cursor remembers how far everything is observed.
+        """
+        keys = self._priority_keys
+        if self.protocol.fallback_priority == "round":
+            keys = self._channel.keys("priority", round=self.round)
+            self._cursors[:] = 0
+        # Only a hint of how far to look; proposals made earlier make the walk a little longer.
+        width = int(needed.max()) + 16
+        while True:
+            positions = self._cursors[:, None] + np.arange(width)
+            inside = positions < self.m
+            found = priority(keys, np.where(inside, positions, 0), self.m)
+            free = inside & ~np.take_along_axis(self._is_observed, found, axis=1)
+            order = np.cumsum(free, axis=1)
+            if (order[:, -1] >= needed).all():
+                break
+            width *= 2
+        chosen = free & (order <= needed[:, None])
+        rows, columns = np.nonzero(chosen)
+        candidates = found[rows, columns]
+        self._is_observed[rows, candidates] = True
+        self._cursors += np.count_nonzero(order < needed[:, None], axis=1) + (needed > 0)
+        return candidates
+
+    def _reselect(self, plan: RoundPlan) -> tuple[Ints, Ints]:
+        """Observed position and turn of each further read of the round."""
+        if plan.rereads == 0 and plan.extra == 0:
+            empty = np.empty((self.n, 0), np.int64)
+            return empty, empty
+        scores, graduated = self._scores()
+        return reread_positions(
+            scores,
+            graduated,
+            rereads=plan.rereads,
+            reads_each=plan.reads_each,
+            extra=plan.extra,
+        )
+
+    def _scores(self) -> tuple[Floats, NDArray[np.bool_] | None]:
+        k = self.observed_count
+        if self.protocol.feedback_reselection == "none":
+            words = candidate_words(self._blind_keys[:, None], self._candidates[:, :k])
+            rounds = np.full(words.size, self.round, np.int64)
+            keys = bits(words.reshape(-1), rounds, 0).reshape(words.shape)
+            # 53 bits are exact in a float; the few ties go to first-read order.
+            return (keys >> np.uint64(11)).astype(np.float64), None
+        seen = self._seen_under(self.protocol.feedback_reselection)
+        by_evidence = self.protocol.rank_by == "log_evidence"
+        scores = seen.log_evidence if by_evidence and seen.log_evidence is not None else seen.means
+        if not self.protocol.graduation or self._evidence is None or seen.log_evidence is None:
+            return scores, None
+        return scores, seen.log_evidence >= self._evidence.graduates_at
+
+    # -- what is left -----------------------------------------------------------------------------
+
+    def records(self) -> RecordBatch:
+        """The records so far (of all rounds when done); arrays are copies."""
+        k, reads = self.observed_count, int(self._starts[self.round])
+        return RecordBatch(
+            m=self.m,
+            candidates=self._candidates[:, :k].copy(),
+            origins=self._origins[:, :k].copy(),
+            slots=self._slots[:, :reads].copy(),
+            values=self._values[:, :reads].copy(),
+            round_starts=self._starts[: self.round + 1].copy(),
+            deliveries=tuple(tuple(rounds) for rounds in self._deliveries),
+        )
+
+    def last_deliveries(self) -> list[Delivery | None]:
+        """Each campaign's delivery of the last round played, None before the first."""
+        return [rounds[-1] if rounds else None for rounds in self._deliveries]
+
+    def take(self, rows: Ints) -> Screen:
+        """A screen of some of the campaigns at the same round, sharing no state with this one."""
+        part = Screen.__new__(Screen)
+        part.__dict__ |= self.__dict__
+        part.registries = tuple(self.registries[row] for row in rows)
+        part._channel = self._channel.take(rows)
+        part._deliveries = [list(self._deliveries[row]) for row in rows]
+        for name, value in self.__dict__.items():
+            if isinstance(value, np.ndarray) and name != "_starts":
+                setattr(part, name, value[rows].copy())
+        part._shown = part._summarise()
+        return part
+
+
+def _accumulate(
+    totals: NDArray[np.float64] | NDArray[np.int64],
+    flat: Ints,
+    values: NDArray[np.float64] | NDArray[np.int64],
+    distinct: bool,
+) -> None:
+    """Add values to flat positions of totals, one read after the other."""
+    target = totals.reshape(-1)
+    if distinct:
+        target[flat] += values.reshape(-1)
+    else:
+        np.add.at(target, flat, values.reshape(-1))

@@ -1,0 +1,300 @@
+"""Random numbers as pure functions of (key, candidate, visit): the tape.
+
+A read's numbers depend on nothing but the campaign's key, the candidate and how often it was read
+before, so two arms of one campaign share every read they have in common. Everything here is integer
+hashing and correctly rounded arithmetic (+ - * / sqrt), so the values are equal in every byte on
+every CPU. Frozen: a changed value needs a new `VERSION`. Never imports numpy.random, and never sees
+an effect or a label.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+VERSION: Final = "cads-tape-1"
+"""Part of every key: another version shares no number with this one."""
+
+WORDS_PER_VISIT: Final = 4
+"""Outputs reserved for one read: 0 the normal, 1 the contamination coin, 2 and 3 a law's own."""
+
+UInt64s = NDArray[np.uint64]
+Float64s = NDArray[np.float64]
+
+_GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
+_CANDIDATE_STEP: Final = np.uint64(0xD1342543DE82EF95)
+_MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2: Final = np.uint64(0x94D049BB133111EB)
+_MASK_64: Final = (1 << 64) - 1
+_FEISTEL_STEPS: Final = 6
+# Long enough that numpy's call overhead vanishes, short enough that the scratch stays in a core's
+# cache.
+_BLOCK: Final = 16384
+
+
+def derive_key(stream: str, **parts: str | int | bytes) -> int:
+    """The 64-bit key of a named stream.
+
+    Args:
+        stream: What the numbers are for, e.g. "tape" or "priority".
+        **parts: What the stream depends on, by name (panel, instance, salt, seed, ...). Integers
+            may be of any size.
+
+    Returns:
+        An integer in [0, 2**64), a BLAKE2b digest of the version, the stream and the named parts.
+    """
+    digest = hashlib.blake2b(digest_size=8, person=b"cads-env")
+    for name, value in (("version", VERSION), ("stream", stream), *sorted(parts.items())):
+        kind = type(value).__name__
+        raw = value if isinstance(value, bytes) else str(value).encode()
+        digest.update(f"{name}:{kind}:{len(raw)}:".encode())
+        digest.update(raw)
+    return int.from_bytes(digest.digest(), "little")
+
+
+def mix(words: UInt64s, scratch: UInt64s | None = None) -> UInt64s:
+    """Scramble 64-bit words in place by the SplitMix64 finaliser, a bijection.
+
+    Args:
+        words: Any shape; overwritten.
+        scratch: Work space of the same shape, or None to allocate it.
+
+    Returns:
+        `words`.
+    """
+    if scratch is None:
+        scratch = np.empty_like(words)
+    for shift, factor in ((30, _MIX_1), (27, _MIX_2)):
+        np.right_shift(words, np.uint64(shift), out=scratch)
+        np.bitwise_xor(words, scratch, out=words)
+        np.multiply(words, factor, out=words)
+    np.right_shift(words, np.uint64(31), out=scratch)
+    np.bitwise_xor(words, scratch, out=words)
+    return words
+
+
+def candidate_words(keys: UInt64s, candidates: NDArray[np.int64]) -> UInt64s:
+    """The word of each candidate under a key: the state from which its reads are drawn.
+
+    Args:
+        keys: Broadcastable against `candidates`.
+        candidates: Registry indices.
+
+    Returns:
+        Words of the broadcast shape.
+    """
+    words = (candidates.astype(np.uint64) + np.uint64(1)) * _CANDIDATE_STEP + keys
+    return mix(words)
+
+
+def bits(words: UInt64s, visits: NDArray[np.int64], slot: int) -> UInt64s:
+    """64 random bits for slot `slot` of each (candidate word, visit).
+
+    With visits = 0 and slot = j this is output j of SplitMix64 seeded with the word.
+
+    Args:
+        words: From `candidate_words`, shape (r,).
+        visits: How often each candidate was read before, shape (r,), counting from 0.
+        slot: 0 to `WORDS_PER_VISIT` - 1.
+
+    Returns:
+        Shape (r,).
+    """
+    out = visits.astype(np.uint64)
+    np.multiply(out, np.uint64(WORDS_PER_VISIT), out=out)
+    np.add(out, np.uint64(slot + 1), out=out)
+    np.multiply(out, _GAMMA, out=out)
+    np.add(out, words, out=out)
+    return mix(out)
+
+
+def uniforms(random_bits: UInt64s) -> Float64s:
+    """Uniform numbers in [0, 1), multiples of 2**-53, from 64 random bits each."""
+    return (random_bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def below(probability: float) -> np.uint64 | None:
+    """The threshold t for which `bits < t` has the given probability, or None when it is 1.
+
+    Args:
+        probability: In [0, 1]. Rounded down to a multiple of 2**-64.
+    """
+    threshold = int(probability * 2.0**64)
+    return None if threshold > _MASK_64 else np.uint64(threshold)
+
+
+def normals(random_bits: UInt64s, out: Float64s | None = None) -> Float64s:
+    """Standard normal numbers by inversion of the top 52 bits (algorithm AS 241, PPND16).
+
+    Args:
+        random_bits: Shape (r,), contiguous; used as work space and overwritten.
+        out: Where to write, shape (r,), or None to allocate.
+
+    Returns:
+        Shape (r,), relative accuracy about 1e-16, symmetric about 0, largest magnitude 8.2.
+
+    Source: Wichura (1988), Applied Statistics 37(3), algorithm AS 241. The logarithm is our own,
+    since libraries' logarithms differ between CPUs in the last bit.
+    """
+    if out is None:
+        out = np.empty(random_bits.shape, np.float64)
+    for start in range(0, random_bits.size, _BLOCK):
+        stop = start + _BLOCK
+        block = random_bits[start:stop]
+        centred = out[start:stop]
+        # (k + 1/2) * 2**-52 - 1/2 is exact, and so is its distance from either end.
+        np.right_shift(block, np.uint64(12), out=block)
+        np.copyto(centred, block, casting="unsafe")
+        np.subtract(centred, 2.0**51 - 0.5, out=centred)
+        np.multiply(centred, 2.0**-52, out=centred)
+        _invert_normal(centred)
+    return out
+
+
+def normal_quantile(p: Float64s) -> Float64s:
+    """Standard normal quantile of each probability, by the tape's own arithmetic.
+
+    Args:
+        p: Probabilities in (0, 1).
+
+    Returns:
+        Quantiles of the same shape.
+    """
+    centred = np.asarray(p, np.float64) - 0.5
+    flat = np.ascontiguousarray(centred).reshape(-1)
+    _invert_normal(flat)
+    return flat.reshape(centred.shape)
+
+
+# Numerators and denominators of AS 241's three rational approximations, highest power first.
+_CENTRE_NUM: Final = (
+    2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4,
+    4.5921953931549871457e4, 1.3731693765509461125e4, 1.9715909503065514427e3,
+    1.3314166789178437745e2, 3.3871328727963666080e0,
+)  # fmt: skip
+_CENTRE_DEN: Final = (
+    5.2264952788528545610e3, 2.8729085735721942674e4, 3.9307895800092710610e4,
+    2.1213794301586595867e4, 5.3941960214247511077e3, 6.8718700749205790830e2,
+    4.2313330701600911252e1, 1.0,
+)  # fmt: skip
+_TAIL_NUM: Final = (
+    7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1,
+    1.27045825245236838258e0, 3.64784832476320460504e0, 5.76949722146069140550e0,
+    4.63033784615654529590e0, 1.42343711074968357734e0,
+)  # fmt: skip
+_TAIL_DEN: Final = (
+    1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2,
+    1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940e0,
+    2.05319162663775882187e0, 1.0,
+)  # fmt: skip
+_FAR_NUM: Final = (
+    2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3,
+    2.65321895265761230930e-2, 2.96560571828504891230e-1, 1.78482653991729133580e0,
+    5.46378491116411436990e0, 6.65790464350110377720e0,
+)  # fmt: skip
+_FAR_DEN: Final = (
+    2.04426310338993978564e-15, 1.42151175831644588870e-7, 1.84631831751005468180e-5,
+    7.86869131145613259100e-4, 1.48753612908506148525e-2, 1.36929880922735805310e-1,
+    5.99832206555887937690e-1, 1.0,
+)  # fmt: skip
+_LOG_SERIES: Final = tuple(1.0 / (2 * k + 1) for k in range(9, 0, -1))
+_LN2: Final = 0.6931471805599453
+_SQRT_HALF: Final = 0.7071067811865476
+
+
+def _polynomial(x: Float64s, coefficients: tuple[float, ...], out: Float64s) -> Float64s:
+    np.multiply(x, coefficients[0], out=out)
+    np.add(out, coefficients[1], out=out)
+    for coefficient in coefficients[2:]:
+        np.multiply(out, x, out=out)
+        np.add(out, coefficient, out=out)
+    return out
+
+
+def _invert_normal(centred: Float64s) -> None:
+    """Replace p - 1/2 by the normal quantile of p, in place."""
+    square = np.multiply(centred, centred)
+    np.subtract(0.180625, square, out=square)
+    tail_at = np.flatnonzero(square < 0.0)
+    tail = centred[tail_at]
+    numerator = _polynomial(square, _CENTRE_NUM, np.empty_like(square))
+    denominator = _polynomial(square, _CENTRE_DEN, np.empty_like(square))
+    np.divide(numerator, denominator, out=numerator)
+    np.multiply(centred, numerator, out=centred)
+    if tail_at.size:
+        centred[tail_at] = np.copysign(_tail_quantile(0.5 - np.abs(tail)), tail)
+
+
+def _tail_quantile(p: Float64s) -> Float64s:
+    """Magnitude of the normal quantile for p < 0.075."""
+    root = np.sqrt(_minus_log(p))
+    far = root > 5.0
+    x = root - 1.6
+    result = _polynomial(x, _TAIL_NUM, np.empty_like(x))
+    np.divide(result, _polynomial(x, _TAIL_DEN, np.empty_like(x)), out=result)
+    if far.any():
+        x = root[far] - 5.0
+        numerator = _polynomial(x, _FAR_NUM, np.empty_like(x))
+        result[far] = numerator / _polynomial(x, _FAR_DEN, np.empty_like(x))
+    return result
+
+
+def _minus_log(p: Float64s) -> Float64s:
+    """-ln(p) from + - * / alone: p = f * 2**k, ln(f / sqrt(1/2)) = 2 artanh((f - c) / (f + c))."""
+    fraction, exponent = np.frexp(p)
+    ratio = (fraction - _SQRT_HALF) / (fraction + _SQRT_HALF)
+    square = ratio * ratio
+    series = _polynomial(square, (*_LOG_SERIES, 1.0), np.empty_like(square))
+    np.multiply(series, ratio, out=series)
+    np.multiply(series, 2.0, out=series)
+    return (0.5 - exponent.astype(np.float64)) * _LN2 - series
+
+
+def priority(keys: UInt64s, positions: NDArray[np.int64], m: int) -> NDArray[np.int64]:
+    """Entries of a keyed random permutation of range(m), by random access.
+
+    A Feistel network over the smallest power of two >= m, walked until it lands below m, so one
+    entry costs the same whatever m is and nothing is ever drawn or consumed.
+
+    Args:
+        keys: One key a row, shape (n,).
+        positions: Positions in the permutation, shape (n, p), each in [0, m).
+        m: Size of the permuted range, 1 to 2**62.
+
+    Returns:
+        Registry indices, shape (n, p).
+    """
+    # Halves of at least 3 bits: below that so few steps mix too little.
+    width = max(6, int(m - 1).bit_length())
+    flat_keys = np.repeat(keys, positions.shape[1])
+    words = _feistel(positions.astype(np.uint64).reshape(-1), flat_keys, width)
+    outside = np.flatnonzero(words >= np.uint64(m))
+    while outside.size:
+        walked = _feistel(words[outside], flat_keys[outside], width)
+        words[outside] = walked
+        outside = outside[walked >= np.uint64(m)]
+    return words.astype(np.int64).reshape(positions.shape)
+
+
+def _feistel(words: UInt64s, keys: UInt64s, width: int) -> UInt64s:
+    """One pass of the network over range(2**width); both halves are permuted in turn."""
+    low_width = np.uint64(width // 2)
+    low_mask = np.uint64((1 << (width // 2)) - 1)
+    high_mask = np.uint64((1 << (width - width // 2)) - 1)
+    high, low = words >> low_width, words & low_mask
+    key, mixed, scratch = keys.copy(), np.empty_like(words), np.empty_like(words)
+    for step in range(_FEISTEL_STEPS):
+        half, other, mask = (high, low, high_mask) if step % 2 else (low, high, low_mask)
+        np.add(key, _GAMMA, out=key)
+        np.add(other, key, out=mixed)
+        np.multiply(mixed, _MIX_1, out=mixed)
+        np.right_shift(mixed, np.uint64(32), out=scratch)
+        np.bitwise_xor(mixed, scratch, out=mixed)
+        np.multiply(mixed, _MIX_2, out=mixed)
+        np.right_shift(mixed, np.uint64(32), out=mixed)
+        np.bitwise_and(mixed, mask, out=mixed)
+        np.bitwise_xor(half, mixed, out=half)
+    return (high << low_width) | low
