@@ -19,20 +19,21 @@ from cads_env.parsing_names import Entry, Lookup, lookup_for
 MAX_ENTRY_LENGTH: Final = 200
 """Characters kept of an invalid entry, so that a record stays readable."""
 
-_THINK_TAG = re.compile(r"<(/?)(think|thinking|reasoning)(?:\s[^<>]*)?>", re.IGNORECASE)
+_THINK_TAG = re.compile(r"<(/?)(think|thinking|reasoning)(?:[\s/][^<>]*)?>", re.IGNORECASE)
 _LAYOUT_TAG = re.compile(
     r"</?(?:(?:final[_-]?)?answer|output|result|response|proposals?|genes?|list|item|ul|ol|li|br|p|div)\s?/?>",
     re.IGNORECASE,
 )
+_WEB_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(https?:[^()\s]*\)?")
 _FINAL = re.compile(
-    r"^[^\w\n]*(?:(?:so|thus|therefore|hence|here|here's|this|is|are|and|my|the|our|now),? ){0,5}"
+    r"^[ \t#>*_-]*(?:(?:so|thus|therefore|hence|here|here's|this|is|are|and|my|the|our|now),? ){0,5}"
     r"final (?:answer|list|selection|proposal|ranking|choice|picks?|genes|candidates)\b(?:[^\n:：]{0,80}[:：])?",
     re.IGNORECASE | re.MULTILINE,
 )
-_EDGES = ".,;:!?\"'“”‘’`*_()[]{}<>«»。，；：、！？（）"
+_EDGES = ".,;:!?\"'“”„‘’‚`*_()[]{}<>«»。，；：、！？（）"
 # Inside a chunk without spaces: words, split at punctuation and at scripts that are written without spaces.
 _INNER_WORD = re.compile(
-    r"[^\s,;:()\[\]{}\"'“”‘’`*<>|/\\!?=&+。，；：、！？「」（）\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
+    r"[^\s,;:()\[\]{}\"'“”„‘’‚`*<>|/\\!?=&+。，；：、！？「」（）\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff]+"
 )
 
 
@@ -113,7 +114,10 @@ def without_thinking(text: str) -> str:
     inside = ""
     for tag in _THINK_TAG.finditer(text):
         is_closing, name = bool(tag[1]), tag[2].lower()
-        if inside:
+        if tag[0].endswith("/>") and not inside:
+            kept.append(text[start : tag.start()])
+            start = tag.end()
+        elif inside:
             if is_closing and name == inside:
                 inside = ""
                 start = tag.end()
@@ -162,7 +166,8 @@ def _structured(answer: str, lookup: Lookup) -> list[Entry] | None:
     for entries in reversed(in_json):
         if _names_any(entries):
             return entries
-    parts, has_prose = list_parts(_LAYOUT_TAG.sub("\n", answer), lookup)
+    laid_out = _WEB_LINK.sub(r"\1", _LAYOUT_TAG.sub("\n", answer))
+    parts, has_prose = list_parts(laid_out, lookup)
     naming = [(part.valid_count(), part) for part in parts]
     naming = [(count, part) for count, part in naming if count]
     if naming:

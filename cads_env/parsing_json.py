@@ -17,13 +17,15 @@ Json: TypeAlias = "str | list[Json] | dict[str, Json]"
 MAX_DEPTH: Final = 32
 """Arrays and objects deeper than this are read as if they began there."""
 
-_OPENING = re.compile(r"[\[{]")
+# Only the innermost brackets of a very deep nest are tried, and only braces that a key may follow.
+_OPENING = re.compile(rf"\[(?!\[{{{MAX_DEPTH}}})|\{{(?=\s*[\w\"'“‘`/#}}])")
 _SKIPPED = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]*\*/)*")
 _SKIPPED_WITH_COMMAS = re.compile(r"(?:[\s,]+|//[^\n]*|#[^\n]*|/\*[^*]*\*/)*")
 _STOP = re.compile(r"[\\\n\"'”’`]")
 _AFTER_STRING = re.compile(r"\s*(?:[,\]}:\"'“‘`#]|//|/\*|$|\n)")
 _BARE = re.compile(r"[^,\[\]{}:\"\n]{1,300}")
 _BARE_KEY = re.compile(r"\w[\w .\-]{0,60}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _CLOSING_QUOTE = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`"}
 _ESCAPES = {
     "n": "\n",
@@ -33,8 +35,8 @@ _ESCAPES = {
     "'": "'",
     "\\": "\\",
     "/": "/",
-    "b": " ",
-    "f": " ",
+    "b": "\b",
+    "f": "\f",
 }
 
 _NAME_KEY = re.compile(
@@ -157,7 +159,7 @@ class _Reader:
             elif character == closing and _AFTER_STRING.match(self.text, found.end()):
                 parts.append(self.text[start : found.start()])
                 self.at = found.end()
-                return "".join(parts)
+                return _with_pairs_joined("".join(parts))
         self.at = len(self.text)
         self.is_broken = True
         return None
@@ -185,10 +187,17 @@ class _Reader:
         return found.group().strip()
 
 
+def _with_pairs_joined(text: str) -> str:
+    r"""The text with the two halves of an escaped character such as `\ud83d\ude00` made one."""
+    if text.isascii() or _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
 def json_parts(text: str, lookup: Lookup) -> list[list[Entry]]:
     """The entries of every JSON array or object in the text, in order.
 
-    Parts with only white space and commas between them (JSON lines) are one part. An array without any quoted string
+    Records with only white space and commas between them (JSON lines) are one part. An array without any quoted string
     (`[1]`, `[see below]`) is not taken for JSON, except an empty one; an object without any list or name is none either.
 
     Args:
@@ -199,7 +208,7 @@ def json_parts(text: str, lookup: Lookup) -> list[list[Entry]]:
         One list of entries a part; an empty list is an explicit empty answer.
     """
     parts: list[list[Entry]] = []
-    last_end = -1
+    record_end = -1
     at = 0
     while (found := _OPENING.search(text, at)) is not None:
         start = found.start()
@@ -212,11 +221,12 @@ def json_parts(text: str, lookup: Lookup) -> list[list[Entry]]:
         entries = _entries_of_value(value, lookup)
         if entries is None or (not entries and reader.is_broken):
             continue
-        if last_end >= 0 and not text[last_end:start].strip(" \t\r\n,"):
+        is_record = isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+        if is_record and record_end >= 0 and not text[record_end:start].strip(" \t\r\n,"):
             parts[-1].extend(entries)
         else:
             parts.append(entries)
-        last_end = at
+        record_end = at if is_record else -1
     return parts
 
 
@@ -240,7 +250,8 @@ def _entries_of_value(value: Json, lookup: Lookup) -> list[Entry] | None:
 
 def _entries_of_item(item: Json, lookup: Lookup) -> list[Entry]:
     if isinstance(item, str):
-        return [] if item in ("null", "None") else entries_of(item, lookup)
+        is_null = item in ("null", "None") and lookup.whole(item) is None
+        return [] if is_null else entries_of(item, lookup)
     if isinstance(item, list):
         # A row with exactly one identifier is a record such as ["TP53", 0.9, "why"].
         cells = [cell for cell in item if isinstance(cell, str)]

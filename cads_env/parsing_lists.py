@@ -34,6 +34,7 @@ _NAME_HEADER = re.compile(
     r"(?:gene|symbol|candidate|identifier|id|name|compound|drug|target|smiles|molecule)s?(?: (?:name|symbol|id))?",
     re.IGNORECASE,
 )
+_NUMBER_INSIDE = re.compile(r"\s\(?(\d{1,6})[.):]\s+(?=\S)")
 _RULE_CELL = re.compile(r":?-+:?")
 _EXPLAINED = re.compile(r"\S+(?::| -| –| —) ")
 
@@ -86,12 +87,15 @@ class _Collector:
         item = None if is_name else _ITEM.match(line)
         if item is not None:
             self.flush()
-            self._item(item)
+            for each in _items_on_one_line(item):
+                self._item(each)
         elif "|" in stripped and not is_name:
             self._flush_free()
             self._rows.append([cell.strip() for cell in stripped.strip("|").split("|")])
         elif not is_name and _is_heading(stripped):
             self.flush()
+            if self._named_heading(stripped):
+                return
             words = stripped.split(None, _ASIDE_WORDS)
             self._heading_is_aside = len(words) <= _ASIDE_WORDS and bool(_ASIDE.search(stripped))
             self._text_lines += 1
@@ -125,6 +129,21 @@ class _Collector:
             self.parts.append(part)
         part.entries.extend(entries_of(item["body"], self.lookup))
         self._open[key] = (part, count, self._text_lines)
+
+    def _named_heading(self, line: str) -> bool:
+        """Take `### TP53` or `**TP53**` as an item of the list that such headings are; False for others."""
+        if not line.startswith(("#", "**")) or line.endswith((":", "：")):
+            return False
+        entries = entries_of(line.lstrip("# "), self.lookup)
+        if all(entry.identifier is None for entry in entries):
+            return False
+        part, _, _ = self._open.get(("heading", 0, False), (None, 0, 0))
+        if part is None:
+            part = Part()
+            self.parts.append(part)
+        part.entries.extend(entries)
+        self._open[("heading", 0, False)] = (part, 0, 0)
+        return True
 
     def _flush_rows(self) -> None:
         rows, self._rows = self._rows, []
@@ -205,12 +224,28 @@ class _Collector:
         self._add(run, is_plain=True)
 
 
+def _items_on_one_line(item: re.Match[str]) -> list[re.Match[str]]:
+    """The items of `1. TP53 2. MYC 3. KRAS`: one, unless the numbers go on within the line."""
+    line = item.string
+    if not item["number"]:
+        return [item]
+    start, number = item.start(), int(item["number"])
+    texts: list[str] = []
+    for found in _NUMBER_INSIDE.finditer(line, item.start("body")):
+        if int(found[1]) == number + 1:
+            texts.append(line[start : found.start()])
+            start, number = found.start() + 1, number + 1
+    texts.append(line[start:])
+    items = [_ITEM.match(text) for text in texts]
+    return [each for each in items if each is not None] if len(items) > 1 else [item]
+
+
 def _is_heading(line: str) -> bool:
     bare = line.strip("*_ ")
     return (
         bare.endswith((":", "："))
         or line.startswith("#")
-        or (line[:2] == line[-2:] == "**" and " " in bare)
+        or (len(line) > 4 and line[:2] == line[-2:] == "**")
     )
 
 

@@ -27,15 +27,19 @@ _LABEL = re.compile(
     r"(?: (?:name|symbol|id|identifier)s?)? ?[:=：] ?",
     re.IGNORECASE,
 )
-_LINK = re.compile(r"\[([^\[\]]{1,300})\]\(")
 # Where a name may end and its explanation begin. A parenthesis without a space before it belongs to the name (SMILES),
 # unless there is a space inside it, which no SMILES has.
 _CUT = re.compile(r" [-–—−:=|>→]+ |[:：](?: |$)| [(\[{]|（|\((?=[^() ]* )|—|→|\. ")
-_STRUCTURE = re.compile(r"[()\[\]{}（）]|[,;，、；|]")
+_PARENTHESIS = re.compile(r" \(|（|\((?=[^() ]* )")
+_STRUCTURE = re.compile(r"[()\[\]{}（）]|[,;，、；|]| [>→] ")
 _JOINERS = re.compile(r" ?[,;，、；|&+/] ?| and ", re.IGNORECASE)
-_NAME_ONLY = re.compile(r"[\w.\-]{2,}")
+_NAME_ONLY = re.compile(r"[\w.\-]+")
 _AND = re.compile(r"(?:and|or|&) ", re.IGNORECASE)
-_SEPARATOR = re.compile(r"[,;，、；|&+/]| and ", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[,;，、；|&+/]| and | [>→] ", re.IGNORECASE)
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff]")
+"""A character of a script that is written without spaces, or that joins particles to foreign words."""
+
+_ALPHANUMERIC = re.compile(r"[^\W_]")
 _CUT_LIMIT = 8
 """Explanations begin early; the limit keeps a line of parentheses linear."""
 
@@ -104,21 +108,22 @@ class Lookup:
 
     def whole(self, text: str) -> str | None:
         """The identifier that the text is as a whole, undecorated, then in any letter case if that is unique."""
+        if text in self._exact:
+            return self._exact[text]
         forms = [text.strip()]
-        if forms[0] in self._exact:
-            return self._exact[forms[0]]
         for decoration in (_WRAPPING, _PUNCTUATION, _BRACKETS):
             bare = text.strip(decoration)
             if bare and bare != forms[-1]:
                 forms.append(bare)
         if len(forms[-1]) > 4 * self.longest + 16:
             return None
-        for form in forms:
-            found = self.exact(form)
+        plain = [normal_form(form) for form in forms]
+        for form in (*forms, *plain):
+            found = self._exact.get(form)
             if found is not None:
                 return found
-        for form in forms:
-            found = self._folded.get(normal_form(form).casefold())
+        for form in plain:
+            found = self._folded.get(form.casefold())
             if found is not None and form:
                 return found
         return None
@@ -131,8 +136,13 @@ def lookup_for(identifiers: tuple[str, ...]) -> Lookup:
 
 
 def is_name_like(text: str) -> bool:
-    """Whether the text could be a name: one word with a letter or digit in it."""
-    return " " not in text and any(character.isalnum() for character in text)
+    """Whether the text could be a name: one word with a letter or digit in it.
+
+    Scripts that are written without spaces do not count: there, one word may be a sentence.
+    """
+    if " " in text or _ALPHANUMERIC.search(text) is None:
+        return False
+    return text.isascii() or UNSPACED.search(text) is None
 
 
 def without_marker(text: str) -> str:
@@ -142,8 +152,7 @@ def without_marker(text: str) -> str:
         found = pattern.match(body.lstrip("*_"))
         if found:
             body = body.lstrip("*_")[found.end() :]
-    link = _LINK.match(body)
-    return link.group(1) if link else body
+    return body
 
 
 def pieces_of(text: str, lookup: Lookup, *, pattern: re.Pattern[str]) -> list[str]:
@@ -196,13 +205,16 @@ def as_list(text: str, lookup: Lookup) -> list[Entry] | None:
     entries = []
     for piece in pieces:
         name = piece.strip()
-        if not any(character.isalnum() for character in name):
-            continue
         found = lookup.whole(name)
+        if found is None and _AND.match(name):
+            name = _AND.sub("", name, count=1)
+            found = lookup.whole(name)
         if found is None:
-            name = _AND.sub("", name, count=1) if _AND.match(name) else name
-            head = name.partition(" (")[0]
-            found = lookup.whole(name) or lookup.whole(head)
+            if _ALPHANUMERIC.search(name) is None:
+                continue
+            explanation = _PARENTHESIS.search(name)
+            head = name[: explanation.start()] if explanation else name
+            found = lookup.whole(head) if explanation else None
             if found is None and not is_name_like(head):
                 return None
             name = head
@@ -223,7 +235,7 @@ def heads_of(body: str, lookup: Lookup) -> list[str]:
 
 def _split_head(head: str, lookup: Lookup) -> list[Entry]:
     """The names in `TP53/MYC` or `TP53, MYC and others`: at least one identifier, else nothing."""
-    if len(head) > 40 * (lookup.longest + 4):
+    if len(head) > 40 * (lookup.longest + 4) or _SEPARATOR.search(head) is None:
         return []
     pieces = [piece.strip() for piece in pieces_of(head, lookup, pattern=_JOINERS)]
     # Pieces of a SMILES that is not in the registry must not pass for molecules of their own.
@@ -253,12 +265,12 @@ def entries_of(text: str, lookup: Lookup) -> list[Entry]:
     found = lookup.whole(text)
     if found is not None:
         return [Entry(text.strip(), found)]
-    if not any(character.isalnum() for character in text):
+    if _ALPHANUMERIC.search(text) is None:
         return []
     body = without_marker(text)
-    found = lookup.whole(body)
-    if found is not None:
-        return [Entry(body, found)]
+    found = lookup.whole(body) if body != text else None
+    if found is not None or _NAME_ONLY.fullmatch(body):
+        return [Entry(body.strip(_PUNCTUATION) or body, found)]
     listed = as_list(body, lookup)
     if listed and any(entry.identifier for entry in listed):
         return listed
@@ -283,4 +295,7 @@ def entries_of(text: str, lookup: Lookup) -> list[Entry]:
     found = lookup.exact(first) or lookup.exact(first.strip(_PUNCTUATION))
     if found is not None:
         return [Entry(first, found)]
+    several = _split_head(first, lookup) if first != shortest else []
+    if several:
+        return several
     return [Entry(shortest.strip(_PUNCTUATION) or body, None)]

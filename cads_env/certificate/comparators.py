@@ -1,0 +1,106 @@
+"""Rules that the certificate is compared with; none of them withstands corrupted reads.
+
+The uncapped likelihood-ratio e-BH is not here: it is the certificate at epsilon_bar = 0. Never used
+to declare anything in a ranked result.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+
+from cads_env.certificate.cap import working_model
+from cads_env.certificate.ebh import bh
+from cads_env.errors import ReadError
+
+
+def naive_p_values(mean: ArrayLike, count: ArrayLike, *, s: float = 0.5) -> NDArray[np.float64]:
+    """One-sided z-test p-values of candidates, as if every read were clean.
+
+    p = 1 - Phi(sqrt(n) mean / s); p = 1 for a candidate without reads.
+
+    Args:
+        mean: Mean read of each candidate, shape (K,); ignored where `count` is 0.
+        count: Number of reads of each candidate, nonnegative integers, shape (K,).
+        s: Clean standard deviation of a read, > 0.
+
+    Returns:
+        p-values, shape (K,).
+
+    Raises:
+        ReadError: The shapes differ, a count is not a nonnegative integer, or the mean of a read
+            candidate is not finite.
+        CertificateError: `s` is outside its range.
+
+    Source: CADS, the naive comparator.
+    """
+    sd = working_model(1.0, s).s
+    means, counts = np.asarray(mean), np.asarray(count)
+    if means.ndim != 1 or means.shape != counts.shape:
+        msg = (
+            f"mean and count do not match: received shapes {means.shape} and {counts.shape}, "
+            f"expected two vectors of the same length."
+        )
+        raise ReadError(msg)
+    if means.size and (means.dtype.kind not in "fiu" or counts.dtype.kind not in "iu"):
+        msg = (
+            f"mean and count have the wrong types: received dtypes {means.dtype} and "
+            f"{counts.dtype}, expected floats and nonnegative integers."
+        )
+        raise ReadError(msg)
+    if (counts < 0).any():
+        position = int(np.argmax(counts < 0))
+        msg = (
+            f"A count is negative: received {int(counts[position])} at position {position}, "
+            f"expected a nonnegative number of reads."
+        )
+        raise ReadError(msg)
+    means = means.astype(np.float64, copy=False)
+    bad = (counts > 0) & ~np.isfinite(means)
+    if bad.any():
+        position = int(np.argmax(bad))
+        msg = (
+            f"A mean is not usable: received {float(means[position])!r} at position {position}, "
+            f"expected a finite number for a candidate with reads."
+        )
+        raise ReadError(msg)
+    with np.errstate(over="ignore"):
+        z = np.sqrt(counts) * np.where(counts > 0, means, 0.0) / sd
+    p: NDArray[np.float64] = np.where(counts > 0, ndtr(-z), 1.0)
+    return p
+
+
+def naive_bh(
+    mean: ArrayLike,
+    count: ArrayLike,
+    q: float,
+    *,
+    m: int,
+    s: float = 0.5,
+    indices: ArrayLike | None = None,
+) -> NDArray[np.int64]:
+    """Registry indices that BH declares on z-test p-values over all m candidates.
+
+    A failure diagnostic: adaptive re-reading and corrupted reads both break it.
+
+    Args:
+        mean: Mean read of each candidate, shape (m,), or (K,) with `indices`.
+        count: Number of reads of each candidate, nonnegative integers, in the shape of `mean`.
+        q: Target false discovery rate, in (0, 1).
+        m: Number of candidates of the registry, read or not.
+        s: Clean standard deviation of a read, > 0.
+        indices: Registry index of each entry, unique, in [0, m), shape (K,); all other candidates
+            count as unread. None means that the entries are the whole registry in order.
+
+    Returns:
+        Declared registry indices, ascending, shape (D,).
+
+    Raises:
+        ReadError: An entry is not usable, the length is wrong, or an index is repeated or out of
+            range.
+        CertificateError: `q`, `m` or `s` is outside its range.
+
+    Source: CADS, the naive comparator.
+    """
+    return bh(naive_p_values(mean, count, s=s), q, m=m, indices=indices)

@@ -1,0 +1,7 @@
+"""The Gymnasium environments of cads-env and the factories behind their ids."""
+
+from cads_env.envs.factory import make, make_env, make_vector_env
+from cads_env.envs.screen_env import ScreenEnv
+from cads_env.envs.vector_env import ScreenVectorEnv
+
+__all__ = ["ScreenEnv", "ScreenVectorEnv", "make", "make_env", "make_vector_env"]

@@ -1,0 +1,267 @@
+"""One registry by name or path, or a panel: an ordered, named list of them.
+
+A panel loads its registries when they are asked for and holds a few. Knows no protocol and no
+agent, and never looks into an oracle.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from cads_env.errors import RegistryError
+from cads_env.registry import Oracle, Registry
+from cads_env.sources import SOURCES
+from cads_env.sources.names import Entry, Pair, is_file_name, make_entry, resolve, suggest_source
+
+HELD_PAIRS: Final = 8
+"""Registries that a panel keeps loaded: 8 of 18,159 candidates are about 10 MB."""
+
+_NAMES_SHOWN: Final = 4
+
+
+def load_registry(name_or_path: str | Path, **options: Any) -> Pair:
+    """One registry and its private oracle.
+
+    Args:
+        name_or_path: A source (`depmap-26q1-mean`), an instance of one (`synthetic-depmap/17`; no
+            number means instance 0), a table (ending in .csv, .tsv or .txt), or a registry file
+            (ending in .yaml or .yml) with the key `source`, the source's options and, for a table,
+            its `path` relative to the file. Options of a table `screen.csv` are also read from
+            `screen.yaml` beside it.
+        **options: The source's options; they win over those of a file. Every source takes
+            `subsample` (candidates to keep, at random), `subsample_seed` (0) and `salt` (secret of
+            a private panel, bytes or str).
+
+    Raises:
+        RegistryError: The name, the path or an option is unknown, or the data is not usable.
+        MissingExtraError: The source needs an optional package.
+    """
+    return resolve(name_or_path, options).load()
+
+
+def load_panel(name_or_names: str | Path | Sequence[str | Path], **options: Any) -> Panel:
+    """An ordered list of registries.
+
+    Args:
+        name_or_names: A split (`synthetic-depmap:train`, `:dev` or `:eval`), whatever
+            `load_registry` takes (a panel of one), or several of these in order.
+        **options: As for `load_registry`, for every registry of the panel.
+
+    Raises:
+        RegistryError: As for `load_registry`; also when the panel is empty or repeats a name.
+        MissingExtraError: A source needs an optional package.
+    """
+    if not isinstance(name_or_names, str | Path | Sequence):
+        msg = f"Received {name_or_names!r}; expected a name, a path, or a list of these."
+        raise RegistryError(msg)
+    wanted = [name_or_names] if isinstance(name_or_names, str | Path) else list(name_or_names)
+    entries = [entry for item in wanted for entry in _expand(item, options)]
+    if not entries:
+        msg = "A panel needs at least one registry; received an empty list of names."
+        raise RegistryError(msg)
+    names = [entry.name for entry in entries]
+    if len(set(names)) != len(names):
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        msg = (
+            f"The panel repeats registry names: {', '.join(map(repr, repeated[:_NAMES_SHOWN]))}. "
+            "Leave the doubles out; tables of one file name need a `name:` each in the .yaml file "
+            "beside them."
+        )
+        raise RegistryError(msg)
+    panel = Panel(_panel_name(wanted, entries), tuple(entries))
+    # Files are read once now: a faulty one should stop a run before its first read.
+    for i, entry in enumerate(entries):
+        if i == 0 or not SOURCES[entry.source].has_instances:
+            panel[i]
+    return panel
+
+
+class _Loaded(NamedTuple):
+    """An entry whose registry is loaded already."""
+
+    name: str
+    pair: Pair
+
+    def load(self) -> Pair:
+        """The pair."""
+        return self.pair
+
+
+class Panel:
+    """An ordered, named list of registries, loaded when asked for.
+
+    Pickles as names and options alone: a copy in another process loads what it needs.
+    """
+
+    __slots__ = ("_entries", "_held", "_lock", "_name")
+
+    def __init__(self, name: str, entries: tuple[Entry | _Loaded, ...]) -> None:
+        """A panel; `load_panel` makes one from names and paths."""
+        self._name = name
+        self._entries = entries
+        self._held: OrderedDict[int, Pair] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair], *, name: str) -> Panel:
+        """A panel of registries that are loaded already.
+
+        Args:
+            pairs: Registries with their oracles, at least one.
+            name: What tables and messages call the panel.
+
+        Raises:
+            RegistryError: No pair was given.
+        """
+        if not pairs:
+            msg = "A panel needs at least one registry; received no pairs."
+            raise RegistryError(msg)
+        return cls(
+            name, tuple(_Loaded(registry.name, (registry, oracle)) for registry, oracle in pairs)
+        )
+
+    @classmethod
+    def resolve(cls, registry: object) -> Panel:
+        """The panel that an argument called `registry` means.
+
+        Args:
+            registry: A panel, a (registry, oracle) pair, or whatever `load_panel` takes.
+
+        Raises:
+            RegistryError: It means no panel.
+        """
+        if isinstance(registry, Panel):
+            return registry
+        if isinstance(registry, Registry | Oracle):
+            msg = (
+                f"Received {type(registry).__name__} alone; pass the pair (registry, oracle) that "
+                "load_registry returns."
+            )
+            raise RegistryError(msg)
+        if isinstance(registry, tuple) and len(registry) == 2:
+            public, private = registry
+            if isinstance(public, Registry) and isinstance(private, Oracle):
+                return cls.of([(public, private)], name=public.name)
+        if not isinstance(registry, str | Path | Sequence):
+            msg = f"Received {registry!r}; expected a registry's name or path, a pair or a panel."
+            raise RegistryError(msg)
+        return load_panel(registry)
+
+    def check_common_size(self) -> None:
+        """Raise unless the registries have one size; one instance is drawn of each synthetic kind.
+
+        Raises:
+            RegistryError: Names two registries that differ.
+        """
+        first = self[0][0]
+        seen: set[tuple[object, ...]] = set()
+        for i, entry in enumerate(self._entries):
+            if isinstance(entry, Entry) and SOURCES[entry.source].has_instances:
+                # Instances of one source under the same options have one size: one tells of all.
+                kind = (entry.source, entry.options.get("m"), entry.subsample)
+                if kind in seen:
+                    continue
+                seen.add(kind)
+            other = self[i][0]
+            if other.m != first.m:
+                msg = (
+                    f"Panel {self.name!r} holds registries of different sizes: {first.name!r} has "
+                    f"{first.m} candidates, {other.name!r} {other.m}. An environment needs one "
+                    "size; unequal ones run in cads_env.evaluate and `cads run`."
+                )
+                raise RegistryError(msg)
+
+    @property
+    def name(self) -> str:
+        """What tables and messages call the panel."""
+        return self._name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The registries' names, in order."""
+        return tuple(entry.name for entry in self._entries)
+
+    @property
+    def m(self) -> int:
+        """Number of candidates of the panel's first registry."""
+        return self[0][0].m
+
+    def for_seed(self, seed: int) -> Pair:
+        """The registry that campaign `seed` plays: `panel[seed % len(panel)]`."""
+        return self[operator.index(seed) % len(self)]
+
+    def __len__(self) -> int:
+        """Number of registries."""
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Pair]:
+        """The pairs in order, loaded one at a time."""
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, i: int) -> Pair:
+        """Registry i and its oracle.
+
+        Raises:
+            IndexError: i is negative or not below the panel's length.
+        """
+        i = operator.index(i)
+        if not 0 <= i < len(self):
+            msg = f"Panel {self.name!r} has registries 0 to {len(self) - 1}; received {i}."
+            raise IndexError(msg)
+        with self._lock:
+            if i in self._held:
+                self._held.move_to_end(i)
+                return self._held[i]
+        pair = self._entries[i].load()
+        with self._lock:
+            self._held[i] = pair
+            if len(self._held) > HELD_PAIRS:
+                self._held.popitem(last=False)
+        return pair
+
+    def __repr__(self) -> str:
+        """Name and length."""
+        return f"Panel({self.name!r}, {len(self)} registries)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without the registries that happen to be loaded."""
+        return (Panel, (self._name, self._entries))
+
+
+def _expand(item: str | Path, options: Mapping[str, Any]) -> list[Entry]:
+    """The entries of one name: a split's instances, or one registry."""
+    if isinstance(item, str) and ":" in item and not is_file_name(item):
+        source, _, split = item.partition(":")
+        if source not in SOURCES:
+            msg = (
+                f"Unknown panel {item!r}: no source is called {source!r}. {suggest_source(source)}"
+            )
+            raise RegistryError(msg)
+        splits = SOURCES[source].splits
+        if split not in splits:
+            has = f"its splits are {', '.join(splits)}" if splits else "it has no splits"
+            msg = f"Unknown split {split!r} of {source!r}: {has}."
+            raise RegistryError(msg)
+        if "instance" in options:
+            msg = f"{item!r} names many instances; leave instance={options['instance']!r} out."
+            raise RegistryError(msg)
+        return [make_entry(source, {**options, "instance": i}) for i in splits[split]]
+    return [resolve(item, options)]
+
+
+def _panel_name(wanted: Sequence[str | Path], entries: Sequence[Entry]) -> str:
+    if len(entries) == 1:
+        return entries[0].name
+    if len(wanted) == 1:
+        # A split: what its options added to the instances' names is added to the split's.
+        added = entries[0].name.partition("+")
+        return f"{wanted[0]}{added[1]}{added[2]}"
+    names = [str(item) if isinstance(item, str) else item.stem for item in wanted]
+    if len(names) <= _NAMES_SHOWN:
+        return ", ".join(names)
+    return f"{names[0]}, ..., {names[-1]} ({len(entries)} registries)"

@@ -1,0 +1,7 @@
+"""Runs: arms x campaigns, as frames and files. Imports no report and no command line."""
+
+from cads_env.run.agents import AgentSpec, agent_names, resolve_agents
+from cads_env.run.evaluate import evaluate
+from cads_env.run.result import ArmResult, RunResult
+
+__all__ = ["AgentSpec", "ArmResult", "RunResult", "agent_names", "evaluate", "resolve_agents"]

@@ -1,0 +1,281 @@
+"""Finding and building agents: by entry-point name, `module:Class`, file path, class or factory.
+
+An agent is a proposer that other people can install; one instance plays one campaign. Never asks an
+agent anything and never sees an oracle.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import yaml
+
+from cads_env.errors import AgentError, CadsError, suggest
+from cads_env.proposer import Proposer
+from cads_env.registry import Registry
+
+ENTRY_POINT_GROUP: Final = "cads_env.agents"
+
+_module_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class AgentSpec:
+    """How to build one agent.
+
+    Attributes:
+        name: Name of its arm.
+        source: Where it comes from, for the manifest.
+        factory: Class or function that returns a new proposer.
+        options: Keyword arguments of the factory.
+    """
+
+    name: str
+    source: str
+    factory: Callable[..., Any] = field(repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def build(self, seed: int) -> Proposer:
+        """A new proposer for one campaign.
+
+        Args:
+            seed: Passed on as `seed=` when the factory accepts it.
+
+        Raises:
+            AgentError: The factory raised, refused its options, or returned no proposer.
+        """
+        options = dict(self.options)
+        if _accepts_seed(self.factory):
+            options.setdefault("seed", seed)
+        try:
+            agent = self.factory(**options)
+        except CadsError:
+            raise
+        except Exception as error:
+            msg = (
+                f"Agent {self.name!r} could not be built with {options!r}: "
+                f"{type(error).__name__}: {error}"
+            )
+            raise AgentError(msg) from error
+        if not callable(getattr(agent, "propose", None)):
+            msg = (
+                f"Agent {self.name!r} built a {type(agent).__name__} without a propose(view) "
+                "method; expected a proposer."
+            )
+            raise AgentError(msg)
+        proposer: Proposer = agent
+        return proposer
+
+    def check_side_tables(self, agent: Proposer, registry: Registry) -> None:
+        """Raise unless the registry has every side table that the agent declares in `requires`.
+
+        Raises:
+            AgentError: Names the missing tables and those that exist.
+        """
+        missing = [t for t in getattr(agent, "requires", ()) if t not in registry.side_tables]
+        if missing:
+            present = ", ".join(sorted(registry.side_tables)) or "none"
+            msg = (
+                f"Agent {self.name!r} needs the side table {', '.join(map(repr, missing))}, which "
+                f"registry {registry.name!r} does not have (it has: {present}). Choose another "
+                "registry or agent; a table source declares one with prior= or module=."
+            )
+            raise AgentError(msg)
+
+
+def _accepts_seed(factory: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(factory).parameters
+    except (TypeError, ValueError):
+        return False
+    by_name = parameters.get("seed")
+    if by_name is not None:
+        return by_name.kind is not inspect.Parameter.POSITIONAL_ONLY
+    return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+
+
+def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
+    return {e.name: e for e in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def agent_names() -> tuple[str, ...]:
+    """Names of the installed agents, sorted."""
+    return tuple(sorted(_entry_points()))
+
+
+def resolve_agents(agents: object) -> list[AgentSpec]:
+    """The specs of one or several agents.
+
+    Args:
+        agents: A name (`prior`, `replay-list:path=ranking.txt`), `module:Class`, a path
+            (`my_agent.py`, `my_agent.py:MyAgent`), a class, a factory, a sequence of these, or a
+            mapping of arm names to these.
+
+    Returns:
+        One spec an arm, with distinct names.
+
+    Raises:
+        AgentError: Something names no agent, or an instance was given instead of a class.
+    """
+    if isinstance(agents, Mapping):
+        specs = [_renamed(_resolve(value), str(name)) for name, value in agents.items()]
+    elif isinstance(agents, Sequence) and not isinstance(agents, str):
+        specs = [_resolve(value) for value in agents]
+    else:
+        specs = [_resolve(agents)]
+    if not specs:
+        msg = "No agent was given; expected at least one, e.g. 'random'."
+        raise AgentError(msg)
+    return list(_with_distinct_names(specs))
+
+
+def _renamed(spec: AgentSpec, name: str) -> AgentSpec:
+    return AgentSpec(name, spec.source, spec.factory, spec.options)
+
+
+def _with_distinct_names(specs: Sequence[AgentSpec]) -> Iterator[AgentSpec]:
+    taken: set[str] = set()
+    for spec in specs:
+        numbered = (f"{spec.name}-{number}" for number in itertools.count(2))
+        name = next(n for n in itertools.chain([spec.name], numbered) if n not in taken)
+        taken.add(name)
+        yield spec if name == spec.name else _renamed(spec, name)
+
+
+def _resolve(agent: object) -> AgentSpec:
+    if isinstance(agent, AgentSpec):
+        return agent
+    if isinstance(agent, Path):
+        agent = str(agent)
+    if isinstance(agent, str):
+        return _resolve_text(agent)
+    if callable(agent) and not (hasattr(agent, "propose") and not inspect.isclass(agent)):
+        name = getattr(agent, "__name__", type(agent).__name__)
+        module = getattr(agent, "__module__", "?")
+        return AgentSpec("agent" if name == "<lambda>" else name, f"{module}:{name}", agent)
+    if hasattr(agent, "propose"):
+        kind = type(agent).__name__
+        msg = (
+            f"Received an instance of {kind}; every campaign needs a new one. "
+            f"Pass the class ({kind}) or a factory (lambda: {kind}(...))."
+        )
+        raise AgentError(msg)
+    msg = f"Cannot use {agent!r} as an agent; expected a name, module:Class, path or class."
+    raise AgentError(msg)
+
+
+def _resolve_text(text: str) -> AgentSpec:
+    head, _, tail = text.partition(":")
+    points = _entry_points()
+    if head in points:
+        return AgentSpec(text, points[head].value, _load_entry(points[head]), _options(tail, text))
+    if head.endswith(".py") or text.endswith(".py"):
+        path, _, name = text.partition(".py:") if ".py:" in text else (text[:-3], "", "")
+        return _from_file(Path(path + ".py"), name, text)
+    if tail:
+        return _from_module(head, tail, text)
+    msg = (
+        f"Unknown agent {text!r}. {suggest(text, points)} "
+        "An agent of your own is given as module:Class or path/to/file.py."
+    )
+    raise AgentError(msg)
+
+
+def _options(tail: str, text: str) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for entry in filter(None, tail.split(",")):
+        key, equals, value = entry.partition("=")
+        if not equals or not key.isidentifier():
+            msg = f"Cannot read {entry!r} in {text!r}; expected name:key=value,key=value."
+            raise AgentError(msg)
+        try:
+            options[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            options[key] = value
+    return options
+
+
+def _load_entry(point: importlib.metadata.EntryPoint) -> Callable[..., Any]:
+    try:
+        factory: Callable[..., Any] = point.load()
+    except Exception as error:
+        msg = f"Agent {point.name!r} ({point.value}) cannot be imported: {error}"
+        raise AgentError(msg) from error
+    return factory
+
+
+def _from_module(module_name: str, attribute: str, text: str) -> AgentSpec:
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        msg = (
+            f"Agent {text!r}: module {module_name!r} cannot be imported: "
+            f"{type(error).__name__}: {error}. Installed agents: {', '.join(agent_names())}."
+        )
+        raise AgentError(msg) from error
+    return AgentSpec(attribute, text, _attribute(module, attribute, text))
+
+
+def _from_file(path: Path, name: str, text: str) -> AgentSpec:
+    if not path.is_file():
+        msg = f"Agent file {str(path)!r} does not exist; expected a Python file."
+        raise AgentError(msg)
+    # A name of its own for every load, so that two files of one name stay two modules.
+    module_name = f"_cads_agent_{next(_module_numbers)}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        msg = f"Agent file {str(path)!r} cannot be loaded as Python."
+        raise AgentError(msg)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[module_name]
+        msg = f"Agent file {str(path)!r} failed to load: {type(error).__name__}: {error}"
+        raise AgentError(msg) from error
+    name = name or _only_proposer(module, path)
+    return AgentSpec(name, text, _attribute(module, name, text))
+
+
+def _only_proposer(module: ModuleType, path: Path) -> str:
+    names = [
+        name
+        for name, value in vars(module).items()
+        if inspect.isclass(value) and value.__module__ == module.__name__ and _proposes(value)
+    ]
+    if len(names) != 1:
+        found = ", ".join(names) or "none"
+        msg = (
+            f"Agent file {str(path)!r} must hold one class with a propose method; found: {found}. "
+            f"Name one as {path}:ClassName."
+        )
+        raise AgentError(msg)
+    return names[0]
+
+
+def _proposes(value: type) -> bool:
+    return callable(getattr(value, "propose", None))
+
+
+def _attribute(module: ModuleType, name: str, text: str) -> Callable[..., Any]:
+    value = getattr(module, name, None)
+    if not callable(value) or (not inspect.isclass(value) and hasattr(value, "propose")):
+        classes = [n for n, v in vars(module).items() if inspect.isclass(v) and _proposes(v)]
+        msg = (
+            f"Agent {text!r}: {name!r} is not a class or factory of {module.__name__}. "
+            f"{suggest(name, classes)}"
+        )
+        raise AgentError(msg)
+    factory: Callable[..., Any] = value
+    return factory

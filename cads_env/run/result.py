@@ -1,0 +1,217 @@
+"""The results of a run: frames with one row a campaign, round or declaration, and a summary an arm.
+
+Everything in a summary is a function of the frames, the protocol and the certificate. Reads no
+oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cads_env.certificate import Certificate, reach
+from cads_env.errors import RunError
+from cads_env.inference import Estimate, clopper_pearson_upper, paired_t
+from cads_env.protocol import Protocol
+
+SMALLEST_RANGE: Final = 1.0
+"""Below this mean(reference - twin), normalised net would divide by next to nothing."""
+
+
+class Failure(NamedTuple):
+    """A campaign that was not scored because the proposer's infrastructure broke.
+
+    Attributes:
+        arm: Its arm.
+        registry: Its registry.
+        seed: Its seed.
+        reason: What the proposer said.
+    """
+
+    arm: str
+    registry: str
+    seed: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmResult:
+    """The summary of one arm; means are over its campaigns.
+
+    Attributes:
+        arm: Its name.
+        n: Campaigns scored.
+        failed: Campaigns that failed and are not averaged in.
+        true: Mean declared hits.
+        false: Mean declared nulls.
+        fdr_bound: One-sided 95 % Clopper-Pearson upper bound of P(any false declaration) >= FDR.
+        twin: Mean declared hits of the twin.
+        net: Mean of true - twin with its paired t interval.
+        gained: Mean hits declared by the arm only.
+        lost: Mean hits declared by the twin only.
+        reference: Mean declared hits of the effect-ranked reference, which knows the truth.
+        normalised_net: mean net / mean (reference - twin); None where that range is below 1.
+        raw_hits: Mean hits among the candidates read.
+        slots: Mean proposal slots of a campaign.
+        slots_in_reach: How many of them come early enough to be declared.
+        filled: Mean slots that the proposer filled.
+        filled_in_reach: How many of those come early enough to be declared.
+    """
+
+    arm: str
+    n: int
+    failed: int
+    true: float
+    false: float
+    fdr_bound: float
+    twin: float
+    net: Estimate
+    gained: float
+    lost: float
+    reference: float
+    normalised_net: float | None
+    raw_hits: float
+    slots: float
+    slots_in_reach: float
+    filled: float
+    filled_in_reach: float
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Everything a run found.
+
+    Attributes:
+        campaigns: One row a scored campaign, columns as in `campaigns.jsonl`.
+        rounds: One row a round of a scored campaign, as in `rounds.jsonl`.
+        declarations: One row a declared candidate, as in `declarations.jsonl`.
+        arms: Summary by arm, in the order of the agents.
+        failures: Campaigns that failed.
+        protocol: The resolved protocol.
+        certificate: What judged the records.
+        panel: Name of the panel or registry.
+        identifiers: "named", "shuffled" or "blinded".
+        registry_count: Distinct registries among the campaigns.
+        folder: Where the files are, or None.
+    """
+
+    campaigns: pd.DataFrame
+    rounds: pd.DataFrame
+    declarations: pd.DataFrame
+    arms: Mapping[str, ArmResult]
+    failures: Sequence[Failure]
+    protocol: Protocol
+    certificate: Certificate
+    panel: str
+    identifiers: str
+    registry_count: int
+    folder: str | None = None
+
+    @property
+    def net(self) -> Estimate:
+        """The net of the only agent.
+
+        Raises:
+            RunError: There are several agents; use `.arms[name].net`.
+        """
+        if len(self.arms) != 1:
+            msg = (
+                f"The run has {len(self.arms)} arms; take .arms[name].net: {', '.join(self.arms)}."
+            )
+            raise RunError(msg)
+        return next(iter(self.arms.values())).net
+
+    @property
+    def scope(self) -> str:
+        """What the result holds for."""
+        if self.registry_count == 1:
+            return "holds for this registry"
+        return f"over {self.registry_count} registries"
+
+    def __str__(self) -> str:
+        """The summary as plain text: net with interval, n and detectable difference per arm."""
+        c = self.certificate
+        lines = [
+            f"{self.protocol.name} on {self.panel} ({self.identifiers} identifiers, {self.scope}), "
+            f"q = {c.q:g}, epsilon_bar = {c.epsilon_bar:g}"
+        ]
+        for name, arm in self.arms.items():
+            lines.append(
+                f"{name}: net {arm.net}; certified {arm.true:.2f} true, {arm.false:.2f} false "
+                f"(P(any false) <= {arm.fdr_bound:.3f}); twin {arm.twin:.2f}; normalised net "
+                f"{show_ratio(arm.normalised_net)}; slots in reach "
+                f"{arm.slots_in_reach:.0f} of {arm.slots:.0f}"
+            )
+        lines += [f"failed: {f.arm}, seed {f.seed}: {f.reason}" for f in self.failures]
+        return "\n".join(lines)
+
+
+def show_ratio(value: float | None) -> str:
+    """A ratio with two decimals, '-' where it is undefined."""
+    return "-" if value is None else f"{value:.2f}"
+
+
+def summarise(
+    arm: str,
+    campaigns: Sequence[Mapping[str, Any]],
+    rounds: Sequence[Mapping[str, Any]],
+    failed: int,
+    protocol: Protocol,
+    certificate: Certificate,
+) -> ArmResult:
+    """The summary of one arm from its rows.
+
+    Args:
+        arm: Its name.
+        campaigns: Its campaign rows.
+        rounds: Its round rows.
+        failed: Its failed campaigns.
+        protocol: Gives the reach.
+        certificate: Gives the reach.
+    """
+    reference = _mean(campaigns, "reference_true")
+    twin = _mean(campaigns, "twin_true")
+    net = paired_t([row["net"] for row in campaigns])
+    spread = reference - twin
+    n = len(campaigns)
+    with_false = sum(row["false"] > 0 for row in campaigns)
+    last = {m: reach_of(protocol, certificate, reference, m) for m in {r["m"] for r in campaigns}}
+    size = {(row["registry"], row["seed"]): row["m"] for row in campaigns}
+    near = [r for r in rounds if r["round"] <= last[size[(r["registry"], r["seed"])]]]
+    return ArmResult(
+        arm=arm,
+        n=n,
+        failed=failed,
+        true=_mean(campaigns, "true"),
+        false=_mean(campaigns, "false"),
+        fdr_bound=clopper_pearson_upper(with_false, n) if n else 1.0,
+        twin=twin,
+        net=net,
+        gained=_mean(campaigns, "gained"),
+        lost=_mean(campaigns, "lost"),
+        reference=reference,
+        normalised_net=net.mean / spread if spread >= SMALLEST_RANGE else None,
+        raw_hits=_mean(campaigns, "tested_hits"),
+        slots=_per_campaign(rounds, "proposal_slots", n),
+        slots_in_reach=_per_campaign(near, "proposal_slots", n),
+        filled=_per_campaign(rounds, "accepted", n),
+        filled_in_reach=_per_campaign(near, "accepted", n),
+    )
+
+
+def reach_of(protocol: Protocol, certificate: Certificate, reference: float, m: int) -> int:
+    """Last round whose fresh candidates can be declared beside the reference's mean number."""
+    k = min(max(1.0, reference), float(m))
+    return reach(protocol, k, m, certificate=certificate)
+
+
+def _mean(rows: Sequence[Mapping[str, Any]], column: str) -> float:
+    return float(np.mean([row[column] for row in rows])) if rows else float("nan")
+
+
+def _per_campaign(rows: Sequence[Mapping[str, Any]], column: str, n: int) -> float:
+    return sum(row[column] for row in rows) / n if n else float("nan")
