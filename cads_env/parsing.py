@@ -1,8 +1,9 @@
 """From the text of an answer to the identifiers that it proposes.
 
-`parse_proposal` is the one reading of text in cads-env: agents, text environments and verifiers share it, so an answer
-means the same everywhere. It accepts any text and counts what it could not use; it never raises for what a model wrote
-and never proposes what stands only in the model's thinking.
+`parse_proposal` is the one reading of text in cads-env: agents, text environments and verifiers
+share it, so an answer means the same everywhere. It accepts any text and counts what it could not
+use; it never raises for what a model wrote and never proposes what stands only in the model's
+thinking.
 """
 
 from __future__ import annotations
@@ -14,26 +15,28 @@ from typing import Final, NamedTuple
 from cads_env.errors import ProposalError
 from cads_env.parsing_json import json_parts
 from cads_env.parsing_lists import Part, list_parts
-from cads_env.parsing_names import Entry, Lookup, lookup_for
+from cads_env.parsing_names import UNSPACED_CHARACTERS, Entry, Lookup, lookup_for
 
 MAX_ENTRY_LENGTH: Final = 200
 """Characters kept of an invalid entry, so that a record stays readable."""
 
 _THINK_TAG = re.compile(r"<(/?)(think|thinking|reasoning)(?:[\s/][^<>]*)?>", re.IGNORECASE)
 _LAYOUT_TAG = re.compile(
-    r"</?(?:(?:final[_-]?)?answer|output|result|response|proposals?|genes?|list|item|ul|ol|li|br|p|div)\s?/?>",
+    r"</?(?:(?:final[_-]?)?answer|output|result|response|proposals?|genes?|list|item"
+    r"|ul|ol|li|br|p|div)\s?/?>",
     re.IGNORECASE,
 )
 _WEB_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(https?:[^()\s]*\)?")
 _FINAL = re.compile(
-    r"^[ \t#>*_-]*(?:(?:so|thus|therefore|hence|here|here's|this|is|are|and|my|the|our|now),? ){0,5}"
-    r"final (?:answer|list|selection|proposal|ranking|choice|picks?|genes|candidates)\b(?:[^\n:：]{0,80}[:：])?",
+    r"^[ \t#>*_-]*(?:(?:so|thus|therefore|hence|here|here's|this|is|are|and|my|the|our),? ){0,5}"
+    r"final (?:answer|list|selection|proposal|ranking|choice|picks?|genes|candidates)\b"
+    r"(?:[^\n:：]{0,80}[:：])?",
     re.IGNORECASE | re.MULTILINE,
 )
 _EDGES = ".,;:!?\"'“”„‘’‚`*_()[]{}<>«»。，；：、！？（）"
-# Inside a chunk without spaces: words, split at punctuation and at scripts that are written without spaces.
+# A word inside a chunk that has no spaces; scripts that are written without spaces end it.
 _INNER_WORD = re.compile(
-    r"[^\s,;:()\[\]{}\"'“”„‘’‚`*<>|/\\!?=&+。，；：、！？「」（）\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff]+"
+    r"[^\s,;:()\[\]{}\"'“”„‘’‚`*<>|/\\!?=&+。，；：、！？「」（）" + UNSPACED_CHARACTERS + "]+"
 )
 
 
@@ -41,11 +44,14 @@ class ParsedProposal(NamedTuple):
     """What an answer proposes, and what of it could not be used.
 
     Attributes:
-        proposed: Identifiers of the registry in its spelling, in the order in which they were written, each once.
-        invalid: Entries that are no identifier, in order, every occurrence, at most `MAX_ENTRY_LENGTH` characters each.
-            Empty when the identifiers were taken from prose.
-        duplicate: Repeats of identifiers already proposed, in the registry's spelling, one for each repeat.
-        unparsed: True when nothing could be read: no entry, neither valid nor invalid, and no explicit empty list.
+        proposed: Identifiers of the registry in its spelling, in the order in which they were
+            written, each once.
+        invalid: Entries that are no identifier, in order, every occurrence, at most
+            `MAX_ENTRY_LENGTH` characters each. Empty when the identifiers were taken from prose.
+        duplicate: Repeats of identifiers already proposed, in the registry's spelling, one for each
+            repeat.
+        unparsed: True when nothing could be read: no entry, neither valid nor invalid, and no
+            explicit empty list.
     """
 
     proposed: tuple[str, ...]
@@ -59,32 +65,35 @@ def parse_proposal(text: str, identifiers: Sequence[str] | Mapping[str, int]) ->
 
     The rule, in order:
 
-    1. Text inside `<think>`, `<thinking>` or `<reasoning>` is dropped; so is everything after such a tag that is never
-       closed, and everything before a closing tag that was never opened.
-    2. A structured part after the last line that announces a final answer wins, if it names an identifier.
-    3. Else a structured part of the whole text: the last JSON part that names an identifier; else the list or table
-       that names most identifiers (at equal numbers the outermost, then the last), lists headed as rejected or drafts
-       last; else the last JSON part; else the largest list whose entries look like names.
-    4. Without any structured part, words of the prose that are identifiers to the letter, case included.
+    1. Text inside `<think>`, `<thinking>` or `<reasoning>` is dropped; so is everything after such
+       a tag that is never closed, and everything before a closing tag that was never opened.
+    2. A structured part after the last line that announces a final answer wins, if it names an
+       identifier.
+    3. Else a structured part of the whole text: the last JSON part that names an identifier; else
+       the list or table that names most identifiers (at equal numbers the outermost, then the
+       last), lists headed as rejected or drafts last; else the last JSON part; else the largest
+       list whose entries look like names.
+    4. Without any structured part, words of the prose that are identifiers to the letter, case
+       included.
 
-    In a structured part an entry matches an identifier exactly, else in any letter case if only one identifier fits.
-    Dashes, spaces and full-width letters count as their plain forms.
+    In a structured part an entry matches an identifier exactly, else in any letter case if only one
+    identifier fits. Dashes, spaces and full-width letters count as their plain forms.
 
     Args:
         text: The answer of a proposer, of any length and content.
-        identifiers: The identifiers of the registry: a tuple (cheapest, its index is cached), another sequence, or a
-            mapping with the identifiers as keys.
+        identifiers: The identifiers of the registry: a tuple (cheapest, its index is cached),
+            another sequence, or a mapping with the identifiers as keys.
 
     Returns:
-        The proposed identifiers and the counts' material; see `ParsedProposal`.
+        The identifiers proposed, and the entries that are invalid or repeated.
 
     Raises:
         ProposalError: `text` is not a str, or `identifiers` is one str.
     """
     if not isinstance(text, str):
         msg = (
-            f"cannot read a proposal from {type(text).__name__} {str(text)[:80]!r}: expected the text of an answer (str). "
-            "Return a sequence of identifiers from the proposer instead of parsing it, or decode bytes first."
+            f"cannot read a proposal from an object of type {type(text).__name__}: expected the "
+            "text of an answer (str). Decode bytes first; a list of identifiers needs no parsing."
         )
         raise ProposalError(msg)
     if isinstance(identifiers, str):
@@ -97,7 +106,9 @@ def parse_proposal(text: str, identifiers: Sequence[str] | Mapping[str, int]) ->
     answer = without_thinking(text)
     entries = _final_entries(answer, lookup)
     if entries is None:
-        entries = _structured(answer, lookup)
+        in_json = json_parts(answer, lookup)
+        answer = answer[: in_json.readable_end]
+        entries = _structured(answer, in_json.parts, lookup)
     if entries is None:
         entries = _scan(answer, lookup) or None
     return _account(entries)
@@ -106,8 +117,9 @@ def parse_proposal(text: str, identifiers: Sequence[str] | Mapping[str, int]) ->
 def without_thinking(text: str) -> str:
     """The text without what stands inside think tags.
 
-    An open tag is closed by the first closing tag of its own name; unclosed, it swallows the rest. A closing tag outside
-    any block swallows what comes before it, since chat templates often put the open tag into the prompt.
+    An open tag is closed by the first closing tag of its own name; unclosed, it swallows the rest.
+    A closing tag outside any block swallows what comes before it, since chat templates often put
+    the open tag into the prompt.
     """
     kept: list[str] = []
     start = 0
@@ -150,19 +162,20 @@ def _names_any(entries: list[Entry] | None) -> bool:
 
 
 def _final_entries(answer: str, lookup: Lookup) -> list[Entry] | None:
-    """The structured entries after the last announcement of a final answer, if they name any identifier."""
+    """The structured entries after the last announcement of a final answer, if they name any."""
     end = -1
     for found in _FINAL.finditer(answer):
         end = found.end()
     if end < 0:
         return None
-    entries = _structured(answer[end:], lookup)
+    in_json = json_parts(answer[end:], lookup)
+    tail = answer[end : end + in_json.readable_end]
+    entries = _structured(tail, in_json.parts, lookup)
     return entries if _names_any(entries) else None
 
 
-def _structured(answer: str, lookup: Lookup) -> list[Entry] | None:
+def _structured(answer: str, in_json: list[list[Entry]], lookup: Lookup) -> list[Entry] | None:
     """The entries of the structured part that is the answer, or None when there is only prose."""
-    in_json = json_parts(answer, lookup)
     for entries in reversed(in_json):
         if _names_any(entries):
             return entries

@@ -1,14 +1,15 @@
 """JSON as language models write it, and the entries that it proposes.
 
-`json_parts` finds arrays and objects anywhere in a text, reads them with every common mistake (trailing commas, single or
-typographic quotes, comments, bare words, a missing end) and returns their entries. Never raises, never recurses deeper
-than `MAX_DEPTH`, and reads each character a bounded number of times.
+`json_parts` finds arrays and objects anywhere in a text, reads them with every common mistake
+(trailing commas, single or typographic quotes, comments, bare words, a missing end) and returns
+their entries. Never raises, never recurses deeper than `MAX_DEPTH`, and reads each character a
+bounded number of times.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from cads_env.parsing_names import Entry, Lookup, entries_of, is_name_like
 
@@ -54,17 +55,31 @@ _ASIDE_KEY = re.compile(
 )
 
 
+class JsonParts(NamedTuple):
+    """The JSON parts of a text.
+
+    Attributes:
+        parts: One list of entries a part, in order; an empty list is an explicit empty answer.
+        readable_end: Where a string begins that the end of the text cuts off, else the length of
+            the text. What stands in it may be half a name and must not be read in any other way.
+    """
+
+    parts: list[list[Entry]]
+    readable_end: int
+
+
 class _Reader:
-    """Reads one array or object from a position of a text; `is_broken` says that it had no proper end."""
+    """Reads one array or object of a text; `is_broken` says that it had no proper end."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text = text
         self.at = at
         self.is_broken = False
         self.has_quotes = False
+        self.readable_end = len(text)
 
     def value(self, depth: int) -> Json | None:
-        """The value at the position; None when it is incomplete or no JSON (then `is_broken` is set)."""
+        """The value at the position; None, with `is_broken` set, when incomplete or no JSON."""
         character = self._skip(_SKIPPED)
         if character in ("[", "{") and depth >= MAX_DEPTH:
             self.is_broken = True
@@ -124,7 +139,8 @@ class _Reader:
             if self.is_broken:
                 break
         if self.is_broken:
-            # Of an incomplete record only lists are kept: a name whose record is cut off is not a complete element.
+            # Of an incomplete record only lists are kept: a name whose record is cut off is not a
+            # complete element.
             fields = {key: value for key, value in fields.items() if not isinstance(value, str)}
         return singles if singles and not fields else fields
 
@@ -160,6 +176,7 @@ class _Reader:
                 parts.append(self.text[start : found.start()])
                 self.at = found.end()
                 return _with_pairs_joined("".join(parts))
+        self.readable_end = self.at - 1
         self.at = len(self.text)
         self.is_broken = True
         return None
@@ -173,7 +190,8 @@ class _Reader:
             and all(d in "0123456789abcdefABCDEF" for d in digits)
         ):
             return chr(int(digits, 16)), at + 6
-        # An unknown escape keeps its backslash: models write SMILES such as C/C=C\C without doubling it.
+        # An unknown escape keeps its backslash: models write SMILES such as C/C=C\C without
+        # doubling it.
         return _ESCAPES.get(letter, "\\" + letter), at + 2
 
     def _bare(self) -> str | None:
@@ -194,27 +212,30 @@ def _with_pairs_joined(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def json_parts(text: str, lookup: Lookup) -> list[list[Entry]]:
+def json_parts(text: str, lookup: Lookup) -> JsonParts:
     """The entries of every JSON array or object in the text, in order.
 
-    Records with only white space and commas between them (JSON lines) are one part. An array without any quoted string
-    (`[1]`, `[see below]`) is not taken for JSON, except an empty one; an object without any list or name is none either.
+    Records with only white space and commas between them (JSON lines) are one part. An array
+    without any quoted string (`[1]`, `[see below]`) is not taken for JSON, except an empty one; an
+    object without any list or name is none either.
 
     Args:
         text: The answer, thinking removed.
         lookup: The identifiers.
 
     Returns:
-        One list of entries a part; an empty list is an explicit empty answer.
+        The parts, and where the text ends for other readings.
     """
     parts: list[list[Entry]] = []
     record_end = -1
+    readable_end = len(text)
     at = 0
     while (found := _OPENING.search(text, at)) is not None:
         start = found.start()
         reader = _Reader(text, start)
         value = reader.value(0)
         at = max(reader.at, start + 1)
+        readable_end = min(readable_end, reader.readable_end)
         is_empty_list = value == [] and not reader.is_broken and not _is_check_box(text, start)
         if value is None or not (reader.has_quotes or is_empty_list):
             continue
@@ -227,7 +248,7 @@ def json_parts(text: str, lookup: Lookup) -> list[list[Entry]]:
         else:
             parts.append(entries)
         record_end = at if is_record else -1
-    return parts
+    return JsonParts(parts, readable_end)
 
 
 def _is_check_box(text: str, start: int) -> bool:
@@ -261,10 +282,11 @@ def _entries_of_item(item: Json, lookup: Lookup) -> list[Entry]:
 
 
 def _entries_of_fields(fields: dict[str, Json], lookup: Lookup) -> list[Entry] | None:
-    """The entries of the list-valued fields; None when there is none, or when a named string says it better.
+    """The entries of the list-valued fields; None when there is none, or a string is the name.
 
-    Fields set aside by their name (`rejected`, `reasoning`) count only alone. A field whose name says that it is the
-    answer wins; otherwise every field with an identifier in it counts, in order, since groups are one answer.
+    Fields set aside by their name (`rejected`, `reasoning`) count only alone. A field whose name
+    says that it is the answer wins; otherwise every field with an identifier in it counts, in
+    order, since groups are one answer.
     """
     names = [v for k, v in fields.items() if isinstance(v, str) and _NAME_KEY.fullmatch(k)]
     nested = {key: value for key, value in fields.items() if not isinstance(value, str)}
@@ -286,7 +308,7 @@ def _entries_of_fields(fields: dict[str, Json], lookup: Lookup) -> list[Entry] |
 
 
 def _entries_of_record(fields: dict[str, Json], lookup: Lookup) -> list[Entry] | None:
-    """The entry of a record such as {"gene": "TP53", "reason": "..."}; None when no field holds a name."""
+    """The entry of a record such as {"gene": "TP53", "reason": "..."}; None when it has no name."""
     texts = {key: value for key, value in fields.items() if isinstance(value, str)}
     if len(texts) > 1 and all(key[-1:].isdigit() for key in texts):
         return [entry for value in texts.values() for entry in entries_of(value, lookup)]

@@ -1,7 +1,8 @@
 """Numbered and bulleted lists, tables and plain separated lists in an answer.
 
-`list_parts` walks over the lines once and returns every list it finds, with what is needed to choose between them; the
-choice is made in `parsing.py`. Never decides which list is the answer, and never reads a sentence as a list.
+`list_parts` walks over the lines once and returns every list it finds, with what is needed to
+choose between them; the choice is made in `parsing.py`. Never decides which list is the answer, and
+never reads a sentence as a list.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from typing import Final
 from cads_env.parsing_names import Entry, Lookup, as_list, entries_of, heads_of, is_name_like
 
 _ITEM = re.compile(
-    r"(?P<indent>[ \t]*)[*_]{0,3}(?:(?P<bullet>[-+*•‣◦▪●○►➤·–—])[ \t]+|#(?P<hash>\d{1,6})[.):]?[ \t]+"
+    r"(?P<indent>[ \t]*)[*_]{0,3}(?:(?P<bullet>[-+*•‣◦▪●○►➤·–—])[ \t]+"
+    r"|#(?P<hash>\d{1,6})[.):]?[ \t]+"
     r"|[(\[]?(?P<number>\d{1,6})[.):\]、．](?:[ \t]+|(?=[^\d\s]))|(?P<letter>[A-Za-z])\)[ \t]+)"
     r"(?P<body>\S.*)"
 )
 _ASIDE = re.compile(
-    r"\b(?:rejected|excluded|avoid(?:ed)?|discarded|ruled out|not (?:selected|chosen|proposed|included)|drafts?|initial"
-    r"|first (?:ideas?|pass|thoughts?)|alternatives?|runners?-up|backups?|already|previous(?:ly)?|considered"
-    r"|(?:low|high|tested) (?:genes|candidates|results))\b",
+    r"\b(?:rejected|excluded|avoid(?:ed)?|discarded|ruled out|considered|drafts?|initial|already"
+    r"|not (?:selected|chosen|proposed|included)|first (?:ideas?|pass|thoughts?)|alternatives?"
+    r"|runners?-up|backups?|previous(?:ly)?|(?:low|high|tested) (?:genes|candidates|results))\b",
     re.IGNORECASE,
 )
 _ASIDE_WORDS: Final = 6
@@ -31,7 +33,8 @@ _ANSWER_LABEL = re.compile(
     re.IGNORECASE,
 )
 _NAME_HEADER = re.compile(
-    r"(?:gene|symbol|candidate|identifier|id|name|compound|drug|target|smiles|molecule)s?(?: (?:name|symbol|id))?",
+    r"(?:gene|symbol|candidate|identifier|id|name|compound|drug|target|smiles|molecule)s?"
+    r"(?:[ _](?:name|symbol|id))?",
     re.IGNORECASE,
 )
 _NUMBER_INSIDE = re.compile(r"\s\(?(\d{1,6})[.):]\s+(?=\S)")
@@ -87,7 +90,7 @@ class _Collector:
         item = None if is_name else _ITEM.match(line)
         if item is not None:
             self.flush()
-            for each in _items_on_one_line(item):
+            for each in _items_on_one_line(item, self.lookup):
                 self._item(each)
         elif "|" in stripped and not is_name:
             self._flush_free()
@@ -131,7 +134,7 @@ class _Collector:
         self._open[key] = (part, count, self._text_lines)
 
     def _named_heading(self, line: str) -> bool:
-        """Take `### TP53` or `**TP53**` as an item of the list that such headings are; False for others."""
+        """Take `### TP53` or `**TP53**` as an item of the list of such headings, if it is one."""
         if not line.startswith(("#", "**")) or line.endswith((":", "：")):
             return False
         entries = entries_of(line.lstrip("# "), self.lookup)
@@ -157,7 +160,7 @@ class _Collector:
             self._add(self._column(body, header=header), is_plain=False)
 
     def _column(self, rows: list[list[str]], *, header: list[str] | None) -> list[Entry]:
-        """The entries of the column of names: the one whose header says so, else the one with most identifiers."""
+        """The entries of the column headed as names, else of the one with most identifiers."""
         columns: dict[int, list[Entry]] = {}
         counts: dict[int, int] = {}
         for row in rows:
@@ -180,7 +183,11 @@ class _Collector:
             self._plain(lines)
 
     def _separated_table(self, lines: list[str]) -> bool:
-        """Take tab or comma rows with one column of names beside numbers or explanations; False when it is no table."""
+        """Take tab or comma rows with one column of names beside numbers or explanations.
+
+        Returns:
+            False, and takes nothing, when the lines are no such table.
+        """
         separator = "\t" if any("\t" in line.strip() for line in lines) else ","
         rows = [
             [c.strip() for c in line.split(separator)]
@@ -224,8 +231,8 @@ class _Collector:
         self._add(run, is_plain=True)
 
 
-def _items_on_one_line(item: re.Match[str]) -> list[re.Match[str]]:
-    """The items of `1. TP53 2. MYC 3. KRAS`: one, unless the numbers go on within the line."""
+def _items_on_one_line(item: re.Match[str], lookup: Lookup) -> list[re.Match[str]]:
+    """The items of `1. TP53 2. MYC`: one, unless counting on inside the line names identifiers."""
     line = item.string
     if not item["number"]:
         return [item]
@@ -236,8 +243,9 @@ def _items_on_one_line(item: re.Match[str]) -> list[re.Match[str]]:
             texts.append(line[start : found.start()])
             start, number = found.start() + 1, number + 1
     texts.append(line[start:])
-    items = [_ITEM.match(text) for text in texts]
-    return [each for each in items if each is not None] if len(items) > 1 else [item]
+    items = [each for each in map(_ITEM.match, texts) if each is not None]
+    later = (entry for each in items[1:] for entry in entries_of(each["body"], lookup))
+    return items if any(entry.identifier for entry in later) else [item]
 
 
 def _is_heading(line: str) -> bool:
@@ -250,7 +258,7 @@ def _is_heading(line: str) -> bool:
 
 
 def _entries_of_line(line: str, lookup: Lookup, *, follows_names: bool) -> list[Entry] | None:
-    """The entries of a line without a marker that is nothing but names (and their explanations), else None."""
+    """The entries of a line without a marker that is nothing but (explained) names, else None."""
     found = lookup.whole(line)
     if found is not None:
         return [Entry(line, found)]
@@ -278,8 +286,9 @@ def _entries_of_line(line: str, lookup: Lookup, *, follows_names: bool) -> list[
 def list_parts(text: str, lookup: Lookup) -> tuple[list[Part], bool]:
     """Every list of the text in order, and whether there is prose beside them.
 
-    Items with the same marker and indentation are one list, also across headings (groups are one answer), unless a
-    numbered list starts again after a line of text. Items of deeper levels are lists of their own.
+    Items with the same marker and indentation are one list, also across headings (groups are one
+    answer), unless a numbered list starts again after a line of text. Items of deeper levels are
+    lists of their own.
 
     Args:
         text: The answer, thinking removed.

@@ -1,8 +1,9 @@
 """From one entry of an answer to identifiers of a registry.
 
-An entry is what one place of a list holds: a JSON string, the text after a bullet, a table cell. `Lookup` knows the
-identifiers; `entries_of` strips decoration and splits an entry only where the whole is no identifier. Never guesses: a
-name that is close to an identifier, but not one, is invalid.
+An entry is what one place of a list holds: a JSON string, the text after a bullet, a table cell.
+`Lookup` knows the identifiers; `entries_of` strips decoration and splits an entry only where the
+whole is no identifier. Never guesses: a name that is close to an identifier, but not one, is
+invalid.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _LABEL = re.compile(
     r"(?: (?:name|symbol|id|identifier)s?)? ?[:=：] ?",
     re.IGNORECASE,
 )
-# Where a name may end and its explanation begin. A parenthesis without a space before it belongs to the name (SMILES),
-# unless there is a space inside it, which no SMILES has.
+# Where a name may end and its explanation begin. A parenthesis without a space before it belongs to
+# the name (SMILES), unless there is a space inside it, which no SMILES has.
 _CUT = re.compile(r" [-–—−:=|>→]+ |[:：](?: |$)| [(\[{]|（|\((?=[^() ]* )|—|→|\. ")
 _PARENTHESIS = re.compile(r" \(|（|\((?=[^() ]* )")
 _STRUCTURE = re.compile(r"[()\[\]{}（）]|[,;，、；|]| [>→] ")
@@ -36,16 +37,18 @@ _JOINERS = re.compile(r" ?[,;，、；|&+/] ?| and ", re.IGNORECASE)
 _NAME_ONLY = re.compile(r"[\w.\-]+")
 _AND = re.compile(r"(?:and|or|&) ", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[,;，、；|&+/]| and | [>→] ", re.IGNORECASE)
-UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff]")
-"""A character of a script that is written without spaces, or that joins particles to foreign words."""
+UNSPACED_CHARACTERS = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+"""Ranges of scripts that are written without spaces or join particles to foreign words."""
 
+_UNSPACED = re.compile(f"[{UNSPACED_CHARACTERS}]")
 _ALPHANUMERIC = re.compile(r"[^\W_]")
+
 _CUT_LIMIT = 8
 """Explanations begin early; the limit keeps a line of parentheses linear."""
 
 
 class Entry(NamedTuple):
-    """One entry of an answer: the words found, and the identifier they name (None when they name none)."""
+    """One entry of an answer: the words found, and the identifier they name, or None."""
 
     text: str
     identifier: str | None
@@ -107,7 +110,7 @@ class Lookup:
         return self._exact.get(form) if form != text else None
 
     def whole(self, text: str) -> str | None:
-        """The identifier that the text is as a whole, undecorated, then in any letter case if that is unique."""
+        """The identifier that the undecorated text is, in any letter case if that is unique."""
         if text in self._exact:
             return self._exact[text]
         forms = [text.strip()]
@@ -142,11 +145,11 @@ def is_name_like(text: str) -> bool:
     """
     if " " in text or _ALPHANUMERIC.search(text) is None:
         return False
-    return text.isascii() or UNSPACED.search(text) is None
+    return text.isascii() or _UNSPACED.search(text) is None
 
 
 def without_marker(text: str) -> str:
-    """The entry on one line, without list markers, check boxes and a label such as `Gene:` before it."""
+    """The entry on one line, without list markers, check box and label (`Gene:`) before it."""
     body = " ".join(text.replace("\t", " | ").split())
     for pattern in (_MARKER, _MARKER, _LABEL):
         found = pattern.match(body.lstrip("*_"))
@@ -176,7 +179,7 @@ def _joined(text: str, bounds: list[tuple[int, int]], lookup: Lookup) -> list[st
 
 
 def _top_level_pieces(text: str, lookup: Lookup) -> list[str]:
-    """The text split at separators outside brackets, or at all of them when brackets do not balance."""
+    """The text split at separators outside brackets, or at all when brackets do not balance."""
     depth = 0
     outside, everywhere = [], []
     for found in _STRUCTURE.finditer(text):
@@ -193,9 +196,10 @@ def _top_level_pieces(text: str, lookup: Lookup) -> list[str]:
 
 
 def as_list(text: str, lookup: Lookup) -> list[Entry] | None:
-    """The entries of a text that is nothing but a separated list, or None when it is something else.
+    """The entries of a text that is nothing but a separated list, else None.
 
-    Every piece must be an identifier (an explanation in parentheses may follow it) or one word; at least two pieces.
+    Every piece must be an identifier (an explanation in parentheses may follow it) or one word; at
+    least two pieces.
     """
     if text[:1] in "[({" and text[-1:] in "])}":
         text = text[1:-1]
@@ -249,11 +253,12 @@ def _split_head(head: str, lookup: Lookup) -> list[Entry]:
 
 
 def entries_of(text: str, lookup: Lookup) -> list[Entry]:
-    """The entries that one place of a list holds; several when it joins names, none when it is only punctuation.
+    """The entries in one place of a list: several when it joins names, none without a letter.
 
-    The order of attempts is the rule: the whole text; the text without marker and label; a separated list; the longest
-    beginning before an explanation; names joined by `/`, `&`, `and`; a list after a group's name and a colon; a first
-    word that is an identifier to the letter. What is left is one invalid entry: the shortest beginning.
+    The order of attempts is the rule: the whole text; the text without marker and label; a
+    separated list; the longest beginning before an explanation; names joined by `/`, `&`, `and`; a
+    list after a group's name and a colon; a first word that is an identifier to the letter. What is
+    left is one invalid entry: the shortest beginning.
 
     Args:
         text: The text of one JSON string, list item or table cell.

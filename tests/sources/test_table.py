@@ -44,6 +44,8 @@ def test_an_effect_at_the_threshold_is_a_null_with_u_zero(tmp_path: Path) -> Non
     assert oracle.signal[1] == 0.0
     assert not np.signbit(oracle.signal[1])
     assert not oracle.labels[1]
+    _, oracle = load(tmp_path, "identifier,effect\nA,1\nB,-0\n", direction="higher", threshold=0)
+    assert not np.signbit(oracle.signal[1])
 
 
 def test_labels_win_over_the_threshold_and_contrary_hits_are_counted(tmp_path: Path) -> None:

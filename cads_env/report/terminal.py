@@ -1,0 +1,88 @@
+"""The terminal table of a run. Formats numbers that a result already holds; computes none."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cads_env.run.result import ArmResult, RunResult, show_ratio
+
+SYNTHETIC_NOTE: Final = "synthetic: plumbing and calibration, not biology"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number with fixed digits, '-' when it is not defined."""
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def run_table(result: RunResult) -> RenderableType:
+    """The table of a run: one row an arm, then the reference, with what the columns mean.
+
+    Args:
+        result: A run with at least one arm.
+    """
+    certificate = result.certificate
+    title = (
+        f"{result.protocol.name} on {result.panel}, q = {certificate.q:g}, "
+        f"epsilon_bar = {certificate.epsilon_bar:g}"
+    )
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("arm", overflow="fold")
+    for column in ("true", "false", "FDR <=", "twin", "net", "95 %", "norm", "reach", "detect"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for arm in result.arms.values():
+        table.add_row(*_cells(arm))
+    any_arm = next(iter(result.arms.values()))
+    if any_arm.n:
+        spread = any_arm.reference - any_arm.twin
+        whole = "1.00" if any_arm.normalised_net is not None else "-"
+        cells = [number(any_arm.reference), "", "", number(any_arm.twin), f"{spread:+.2f}"]
+        table.add_section()
+        table.add_row("reference*", *cells, "", whole, "", "", style="dim")
+    return Group(table, *(Text(line) for line in _notes(result)))
+
+
+def _cells(arm: ArmResult) -> list[str]:
+    net = arm.net
+    return [
+        arm.arm,
+        number(arm.true),
+        number(arm.false),
+        number(arm.fdr_bound, 3),
+        number(arm.twin),
+        "-" if math.isnan(net.mean) else f"{net.mean:+.2f}",
+        "-" if math.isnan(net.low) else f"{net.low:.2f}, {net.high:.2f}",
+        show_ratio(arm.normalised_net),
+        f"{number(arm.slots_in_reach, 0)}/{number(arm.slots, 0)}",
+        number(net.detectable),
+    ]
+
+
+def _notes(result: RunResult) -> list[str]:
+    counts = {arm.n for arm in result.arms.values()}
+    n = f"n = {counts.pop()}" if len(counts) == 1 else _counts_by_arm(result)
+    notes = [
+        f"{n} campaigns, {result.scope}, {result.identifiers} identifiers.",
+        "true, false: mean certified hits and nulls; FDR <=: 95 % upper bound of P(any false).",
+        "twin: the same loop with the proposer removed. net = true - twin, paired t interval.",
+        "norm = net / (reference - twin). reach: proposal slots early enough to be certified, of "
+        "all. detect: net found with 80 % power at this n.",
+        "* proposes by the true effects: no agent, the most that ranking can reach here.",
+    ]
+    if result.panel.startswith("synthetic-"):
+        notes.append(f"{result.panel} is {SYNTHETIC_NOTE}.")
+    notes += [
+        f"failed: {f.arm} on {f.registry}, seed {f.seed}: {f.reason}" for f in result.failures
+    ]
+    if result.folder is not None:
+        notes.append(f"Files: {result.folder}")
+    return notes
+
+
+def _counts_by_arm(result: RunResult) -> str:
+    return "n = " + ", ".join(f"{arm.n} ({name})" for name, arm in result.arms.items())

@@ -1,0 +1,258 @@
+"""The reading of answers: a corpus decided by hand, properties, mutations, time and depth."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cads_env.errors import ProposalError
+from cads_env.parsing import MAX_ENTRY_LENGTH, ParsedProposal, parse_proposal, without_thinking
+from cads_env.parsing_names import lookup_for
+
+GENES = tuple(
+    "TP53 MYC KRAS EGFR BRAF BRCA1 ATM CDK4 RB1 MDM2 AKT1 MTOR PTEN SET CAT REST IMPACT WAS MAX "
+    "HLA-A NKX2-1".split()
+)
+REGISTRIES: dict[str, tuple[str, ...]] = {
+    "genes": GENES,
+    "depmap": ("TP53 (7157)", "MYC (4609)", "KRAS (3845)", "HLA-A (3105)"),
+    "drugs": (
+        "acetylsalicylic acid",
+        "2,4-dinitrophenol",
+        "N,N-dimethyltryptamine",
+        "trimethoprim/sulfamethoxazole",
+        "vitamin B12",
+        "imatinib",
+    ),
+    "smiles": (
+        "CCO",
+        "C/C=C/C",
+        "C=C",
+        "CC",
+        "c1ccccc1",
+        "C1CCCCC1",
+        "CC(=O)O",
+        "[Na+].[Cl-]",
+        "C[C@@H](N)C(=O)O",
+    ),
+    "cases": ("abc1", "ABC1", "Def2", "A/B"),
+}
+CORPUS: list[dict[str, Any]] = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "corpus" / "answers.jsonl")
+    .read_text(encoding="utf-8")
+    .split("\n")
+    if line
+]
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+MARKUP = st.lists(
+    st.sampled_from(
+        [*GENES[:4], *'[]{}()<>",:|-*#`\n\t ', "1. ", "<think>", "</think>", "```", "é"]
+    )
+).map("".join)
+
+
+def seconds(text: str, identifiers: tuple[str, ...]) -> float:
+    start = time.process_time()
+    parse_proposal(text, identifiers)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("answer", CORPUS, ids=[answer["name"] for answer in CORPUS])
+def test_answer_of_the_corpus_reads_as_decided_by_hand(answer: dict[str, Any]) -> None:
+    parsed = parse_proposal(answer["text"], REGISTRIES[answer["identifiers"]])
+    assert parsed == ParsedProposal(
+        tuple(answer["proposed"]),
+        tuple(answer["invalid"]),
+        tuple(answer["duplicate"]),
+        answer["unparsed"],
+    )
+
+
+def test_corpus_holds_sixty_answers_of_different_names() -> None:
+    assert len({answer["name"] for answer in CORPUS}) == len(CORPUS) >= 60
+
+
+@given(st.text() | MARKUP)
+def test_any_text_gives_a_proposal_without_repeats_from_the_registry(text: str) -> None:
+    parsed = parse_proposal(text, GENES)
+    assert len(set(parsed.proposed)) == len(parsed.proposed)
+    assert set(parsed.proposed) <= set(GENES)
+    assert set(parsed.duplicate) <= set(parsed.proposed)
+    assert all(0 < len(entry) <= MAX_ENTRY_LENGTH for entry in parsed.invalid)
+    if parsed.unparsed:
+        assert parsed[:3] == ((), (), ())
+
+
+@given(st.lists(NAMES, unique=True), st.booleans(), st.randoms(use_true_random=False))
+def test_json_array_of_any_identifiers_comes_back_in_order(
+    names: list[str], ensure_ascii: bool, rng: random.Random
+) -> None:
+    registry = tuple(sorted(names))
+    rng.shuffle(names)
+    parsed = parse_proposal(json.dumps(names, ensure_ascii=ensure_ascii), registry)
+    assert parsed == ParsedProposal(tuple(names), (), (), False)
+
+
+@given(st.lists(st.sampled_from(GENES), unique=True, min_size=1), st.data())
+def test_every_layout_of_a_list_reads_the_same(names: list[str], data: st.DataObject) -> None:
+    layouts = {
+        "lines": "\n".join(names),
+        "numbers": "\n".join(f"{i}. {name}" for i, name in enumerate(names, 1)),
+        "bullets": "\n".join(f"* **{name}** - of interest" for name in names),
+        "commas": ", ".join(names),
+        "table": "| Gene | Why |\n|---|---|\n" + "\n".join(f"| {name} | it is |" for name in names),
+        "records": json.dumps([{"gene": name, "reason": "it is"} for name in names]),
+    }
+    layout = data.draw(st.sampled_from(sorted(layouts)))
+    assert parse_proposal(layouts[layout], GENES) == (tuple(names), (), (), False)
+
+
+@given(MARKUP)
+def test_reading_what_was_read_changes_nothing(text: str) -> None:
+    proposed = parse_proposal(text, GENES).proposed
+    assert parse_proposal(json.dumps(proposed), GENES).proposed == proposed
+
+
+@given(MARKUP, MARKUP)
+def test_text_in_think_tags_changes_nothing(thinking: str, answer: str) -> None:
+    thinking = thinking.replace("<think>", "").replace("</think>", "")
+    expected = parse_proposal("\n" + without_thinking(answer), GENES)
+    assert parse_proposal(f"<think>{thinking}</think>\n{answer}", GENES) == expected
+
+
+def test_mutated_answers_never_raise() -> None:
+    rng = random.Random(20240611)
+    snippets = [
+        "[",
+        "]",
+        "{",
+        "}",
+        '"',
+        "'",
+        "\\",
+        "\\u12",
+        "<think>",
+        "</think>",
+        "\n",
+        "|",
+        "1. ",
+    ]
+    for _ in range(2000):
+        answer = rng.choice(CORPUS)
+        text = answer["text"]
+        for _ in range(rng.randint(1, 6)):
+            at = rng.randint(0, len(text))
+            to = min(len(text), at + rng.randint(0, 8))
+            text = text[:at] + rng.choice([*snippets, text[at:to] * 2, ""]) + text[to:]
+        parsed = parse_proposal(text, REGISTRIES[answer["identifiers"]])
+        assert set(parsed.proposed) <= set(REGISTRIES[answer["identifiers"]])
+
+
+@pytest.mark.parametrize("length", range(len('{"genes": ["TP53", "MYC", "KRAS"]}') + 1))
+def test_array_cut_off_anywhere_keeps_its_complete_elements(length: int) -> None:
+    text = '{"genes": ["TP53", "MYC", "KRAS"]}'[:length]
+    complete = tuple(name for name in ("TP53", "MYC", "KRAS") if f'"{name}"' in text)
+    assert parse_proposal(text, GENES).proposed == complete
+
+
+@pytest.mark.parametrize(
+    "opening", ["[", "{", '{"a":', '["TP53",[', "[{", "(", "<think>", "- " * 3]
+)
+def test_deep_nesting_neither_raises_nor_proposes_wrongly(opening: str) -> None:
+    parsed = parse_proposal(opening * 100_000, GENES)
+    assert set(parsed.proposed) <= {"TP53"}
+
+
+def test_name_inside_a_very_deep_array_is_found() -> None:
+    assert parse_proposal("[" * 5000 + '"TP53"' + "]" * 5000, GENES).proposed == ("TP53",)
+
+
+def test_invalid_entries_are_shortened() -> None:
+    parsed = parse_proposal(json.dumps(["TP53", "X" * 1000]), GENES)
+    assert parsed.invalid == ("X" * MAX_ENTRY_LENGTH,)
+
+
+def test_ten_thousand_names_take_less_than_a_second_in_every_layout() -> None:
+    registry = tuple(f"G{i}" for i in range(18_159))
+    names = random.Random(5).sample(registry, 10_000)
+    for text in (
+        json.dumps(names),
+        ", ".join(names),
+        "\n".join(f"{i}. **{name}** - why (it is)" for i, name in enumerate(names, 1)),
+        "\n".join(f"| {name} | it is |" for name in names),
+        "we like " + " and we also like ".join(names),
+    ):
+        assert parse_proposal(text, registry).proposed == tuple(names)
+        assert seconds(text, registry) < 1.0
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "[",
+        "{",
+        '["',
+        '{"a": "b',
+        "<think",
+        "</think>",
+        "1. a (b) - c: d\n",
+        "| a | b |\n",
+        "a, ",
+        " (",
+        "/* ",
+        "[/*",
+        "\t ",
+        "['a' ",
+        "final answer: ",
+        "**",
+        '"\\',
+        "x(y z",
+        "[a](http://",
+        "- ((((\n",
+    ],
+)
+def test_time_grows_in_proportion_to_the_text(unit: str) -> None:
+    short = (unit * 25_000)[:25_000]
+    # Eight times the text takes eight times as long, and twice that allows for noise; a quadratic
+    # reading takes 64 times as long.
+    allowed = 16 * max(seconds(short, GENES), 0.01)
+    assert seconds((unit * 200_000)[:200_000], GENES) < allowed
+
+
+def test_index_of_a_registry_is_built_once() -> None:
+    registry = tuple(f"G{i}" for i in range(100))
+    assert lookup_for(registry) is lookup_for(tuple(list(registry)))
+
+
+def test_sequences_and_mappings_of_identifiers_read_the_same() -> None:
+    expected = parse_proposal("TP53, MYC", GENES)
+    assert expected.proposed == ("TP53", "MYC")
+    assert parse_proposal("TP53, MYC", list(GENES)) == expected
+    assert parse_proposal("TP53, MYC", {name: i for i, name in enumerate(GENES)}) == expected
+
+
+@pytest.mark.parametrize("text", [None, b"TP53", 7, ["TP53"]])
+def test_what_is_not_text_is_refused_with_its_type_named(text: Any) -> None:
+    with pytest.raises(ProposalError, match=f"type {type(text).__name__}.*expected"):
+        parse_proposal(text, GENES)
+
+
+def test_one_string_in_place_of_identifiers_is_refused() -> None:
+    with pytest.raises(ProposalError, match="expected a sequence of identifiers"):
+        parse_proposal("TP53", "TP53")
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from(GENES), min_size=1))
+def test_repeats_are_counted_one_by_one(names: list[str]) -> None:
+    parsed = parse_proposal(json.dumps(names), GENES)
+    assert parsed.proposed == tuple(dict.fromkeys(names))
+    assert len(parsed.duplicate) == len(names) - len(set(names))
