@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -17,10 +18,21 @@ from numpy.typing import NDArray
 from cads_env.errors import ProtocolError, suggest
 from cads_env.protocol import Protocol as ScreenProtocol
 from cads_env.registry import Oracle
-from cads_env.tape import below, bits, candidate_words, normals, uniforms
+from cads_env.tape import (
+    below,
+    candidate_words,
+    normals,
+    scrambled,
+    scrambled_pair,
+    uniforms,
+    visit_states,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+# Reads that pass the channel together: the scratch of a block stays in a core's cache.
+_BLOCK: Final = 12288
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +41,11 @@ class ReadBatch:
 
     Attributes:
         round: The round they belong to.
-        rows: Campaign of each read, shape (r,).
         visits: How often that candidate was read before, shape (r,).
         signal: u of each read's candidate, shape (r,).
         clean: The clean reads, shape (r,).
-        words: Tape word of each read's candidate, shape (r,).
+        coins: 64 random bits a read, for its contamination coin, shape (r,).
+        states: Tape state of each read, for a law's own draws, shape (r,).
         campaign_words: One random word a campaign, shape (n,).
         past_reads: Earlier reads of read i's own candidate, before this round.
         candidate_table: Registry index by campaign and observed position, shape (n, K).
@@ -41,31 +53,36 @@ class ReadBatch:
     """
 
     round: int
-    rows: Ints
     visits: Ints
     signal: Floats
     clean: Floats
-    words: NDArray[np.uint64]
+    coins: NDArray[np.uint64]
+    states: NDArray[np.uint64]
     campaign_words: NDArray[np.uint64]
     past_reads: Callable[[int], Floats]
     candidate_table: Ints
     positions: Ints
 
     @property
+    def rows(self) -> Ints:
+        """Campaign of each read, shape (r,)."""
+        return self.positions // self.candidate_table.shape[1]
+
+    @property
     def candidates(self) -> Ints:
         """Registry index of each read, shape (r,)."""
-        return self.candidate_table.reshape(-1)[self.positions]
+        return self.candidate_table.reshape(-1).take(self.positions)
 
     def coin(self, probability: float) -> Ints:
         """Positions of the reads whose own coin falls below `probability`."""
         threshold = below(probability)
         if threshold is None:
             return np.arange(self.clean.size)
-        return np.flatnonzero(bits(self.words, self.visits, 1) < threshold)
+        return np.flatnonzero(self.coins < threshold)
 
     def uniform(self, at: Ints, slot: int = 2) -> Floats:
         """A uniform number in [0, 1) for each read in `at`, from tape slot 2 or 3."""
-        return uniforms(bits(self.words[at], self.visits[at], slot))
+        return uniforms(scrambled(self.states[at], slot))
 
 
 class ContaminationLaw(Protocol):
@@ -129,6 +146,10 @@ def make_law(name: str, epsilon: float, options: Mapping[str, Any]) -> Contamina
         raise ProtocolError(msg) from error
 
 
+def _shifted(past_reads: Callable[[int], Floats], start: int, i: int) -> Floats:
+    return past_reads(start + i)
+
+
 class Channel:
     """The reads of n campaigns of one protocol, each on its own oracle and seed."""
 
@@ -178,44 +199,47 @@ class Channel:
         self,
         *,
         round: int,
-        slots: Ints,
+        positions: Ints,
         visits: Ints,
-        candidates: NDArray[np.int64],
+        candidates: Ints,
         past_reads: Callable[[int], Floats],
     ) -> Floats:
         """The reads of one round.
 
         Args:
             round: The round.
-            slots: Observed position of each read, shape (n, r).
-            visits: Earlier reads of that candidate, shape (n, r).
-            candidates: Registry index by observed position, shape (n, K).
-            past_reads: Earlier reads of the candidate of read i (flat position), before this round.
+            positions: Flat position in `candidates` of each read, shape (r,).
+            visits: Earlier reads of that candidate, shape (r,).
+            candidates: Registry index by campaign and observed position, shape (n, K).
+            past_reads: Earlier reads of the candidate of read i, before this round.
 
         Returns:
-            Shape (n, r).
+            Shape (r,).
         """
-        n = slots.shape[0]
-        rows = np.repeat(np.arange(n), slots.shape[1])
-        flat = (slots + np.arange(n)[:, None] * self._words.shape[1]).reshape(-1)
-        words, signal = self._words.reshape(-1)[flat], self._signal.reshape(-1)[flat]
-        seen = visits.reshape(-1)
-        clean = normals(bits(words, seen, 0))
-        np.multiply(clean, self._noise_sd, out=clean)
-        np.add(clean, signal, out=clean)
-        batch = ReadBatch(
-            round=round,
-            rows=rows,
-            visits=seen,
-            signal=signal,
-            clean=clean,
-            words=words,
-            campaign_words=self._campaign_words,
-            past_reads=past_reads,
-            candidate_table=candidates,
-            positions=flat,
-        )
-        return self._law.contaminate(batch).reshape(slots.shape)
+        words, signal = self._words.reshape(-1), self._signal.reshape(-1)
+        reads = np.empty(positions.size)
+        for start in range(0, positions.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            at, seen = positions[block], visits[block]
+            states, means = visit_states(words.take(at), seen), signal.take(at)
+            for_normals, coins = scrambled_pair(states)
+            clean = normals(for_normals, out=reads[block])
+            np.multiply(clean, self._noise_sd, out=clean)
+            np.add(clean, means, out=clean)
+            batch = ReadBatch(
+                round=round,
+                visits=seen,
+                signal=means,
+                clean=clean,
+                coins=coins,
+                states=states,
+                campaign_words=self._campaign_words,
+                past_reads=partial(_shifted, past_reads, start),
+                candidate_table=candidates,
+                positions=at,
+            )
+            reads[block] = self._law.contaminate(batch)
+        return reads
 
     def take(self, rows: Ints) -> Channel:
         """The channel of some of the campaigns, in the given order."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +28,8 @@ Feedback = Literal["full", "none", "permuted"]
 FEEDBACK_MODES: Final[tuple[Feedback, ...]] = ("full", "none", "permuted")
 BOTH_FEEDBACKS: Final = "feedback"
 """Alias in overrides: sets `feedback_proposer` and `feedback_reselection` together."""
+
+_EXPONENT: Final = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 _NOT_READS: Final = ("name", "certificate")
 _NOT_TWIN: Final = ("quota", "first_quota", "attempts", "feedback_proposer")
@@ -231,8 +235,13 @@ def _same(a: object, b: object) -> bool:
 
 
 def _show(value: object) -> str:
+    if isinstance(value, CertificateNumbers):
+        value = value._asdict()
     if isinstance(value, Mapping):
         return json.dumps(dict(value), sort_keys=True, separators=(",", ":"))
+    if isinstance(value, float) and "e" in repr(value):
+        # 0.00001 rather than 1e-05, and no plus sign: a name is read back by `load_protocol`.
+        return f"{Decimal(repr(value)):f}"
     return "null" if value is None else str(value)
 
 
@@ -320,9 +329,12 @@ def _parse_yaml(text: str, origin: str) -> Mapping[str, Any]:
 
 def _parse_yaml_value(text: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        value = yaml.safe_load(text)
     except yaml.YAMLError:
         return text
+    # YAML 1.1 reads 1e-5, which has no point, as text.
+    is_number = isinstance(value, str) and _EXPONENT.fullmatch(value)
+    return float(value) if is_number else value
 
 
 def protocol_from_mapping(data: Mapping[str, Any], origin: str = "mapping") -> Protocol:

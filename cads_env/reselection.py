@@ -6,11 +6,19 @@ a sorting routine. Works on scores alone; never sees a candidate's name, effect 
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+_BRACKETED: Final = 1024
+"""Rows shorter than this are partitioned whole."""
+_SAMPLE: Final = 256
+_MARGIN: Final = 24
+"""Sample ranks on each side of the wanted one: three standard errors of a sample quantile."""
 
 
 def top(scores: Floats, count: int) -> Ints:
@@ -31,14 +39,36 @@ def top(scores: Floats, count: int) -> Ints:
         return np.broadcast_to(np.arange(k), (n, k)).copy()
     if count == 0:
         return np.empty((n, 0), np.int64)
-    threshold = np.partition(scores, k - count, axis=1)[:, k - count, None]
+    threshold = np.array([_kth_largest(row, count) for row in scores])[:, None]
     chosen = scores >= threshold
     surplus = np.count_nonzero(chosen, axis=1) - count
     for row in np.flatnonzero(surplus):
         tied = np.flatnonzero(scores[row] == threshold[row])
         chosen[row, tied[tied.size - surplus[row] :]] = False
-    positions: Ints = np.flatnonzero(chosen).reshape(n, count) % k
+    positions: Ints = np.flatnonzero(chosen).reshape(n, count)
+    positions -= np.arange(n)[:, None] * k
     return positions
+
+
+def _kth_largest(scores: Floats, count: int) -> np.float64:
+    """The value of the count-th largest score.
+
+    For long rows a sorted sample brackets it, so that only the scores in the bracket need a
+    partition; a bracket that misses falls back to the whole row. The value is exact either way.
+    """
+    k = scores.size
+    if k >= _BRACKETED:
+        sample = np.sort(scores[:: k // _SAMPLE])
+        middle = int((k - count) / k * sample.size)
+        low = sample[max(middle - _MARGIN, 0)]
+        high = sample[min(middle + _MARGIN, sample.size - 1)]
+        above = int(np.count_nonzero(scores > high))
+        inside = scores.take(np.flatnonzero((scores >= low) & (scores <= high)))
+        if above < count <= above + inside.size:
+            scores, count = inside, count - above
+    rank = scores.size - count
+    value: np.float64 = np.partition(scores, rank)[rank]
+    return value
 
 
 def ranked(scores: Floats, graduated: NDArray[np.bool_] | None) -> Ints:
@@ -65,7 +95,7 @@ def reread_positions(
     rereads: int,
     reads_each: int,
     extra: int,
-) -> tuple[Ints, Ints]:
+) -> tuple[Ints, Ints | None]:
     """The reads that re-selection spends in one round.
 
     Args:
@@ -76,14 +106,17 @@ def reread_positions(
         extra: Further single reads of the next-ranked candidates, cycling through all k.
 
     Returns:
-        Observed position of each read and its number among that candidate's reads of this round
-        (from 0), both of shape (n, rereads * reads_each + extra): the top candidates in first-read
-        order, each with its reads in a row, then the extra reads in rank order.
+        Observed position of each read, and its number among that candidate's reads of this round
+        (from 0; None when all are the first), both of shape (n, rereads * reads_each + extra): the
+        top candidates in first-read order, each with its reads in a row, then the extra reads in
+        rank order.
     """
     n, k = scores.shape
     full_order = extra > 0 or (graduated is not None and bool(graduated.any()))
     order = ranked(scores, graduated) if full_order else None
     chosen = top(scores, rereads) if order is None else np.sort(order[:, :rereads], axis=1)
+    if reads_each == 1 and extra == 0:
+        return chosen, None
     positions = np.repeat(chosen, reads_each, axis=1)
     turns = np.broadcast_to(np.tile(np.arange(reads_each), rereads), positions.shape)
     if order is None or extra == 0:

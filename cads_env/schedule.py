@@ -47,8 +47,11 @@ class RoundPlan(NamedTuple):
     @property
     def most_rereads_of_one(self) -> int:
         """The most reads that one already observed candidate can get in the round."""
-        cycles = math.ceil(self.extra / self.observed) if self.observed else 0
-        return (self.reads_each if self.rereads else 0) + cycles
+        if not self.observed:
+            return 0
+        # The extra reads begin after the top ones and cycle; the first-ranked gets the most.
+        cycles = (self.rereads + self.extra - 1) // self.observed
+        return self.reads_each + cycles if self.rereads else cycles + 1
 
 
 def plan_round(protocol: Protocol, round: int, observed: int, m: int) -> RoundPlan:

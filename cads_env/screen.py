@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from cads_env.record import FALLBACK, PROPOSER, Delivery, RecordBatch
 from cads_env.registry import Registry
 from cads_env.reselection import reread_positions
 from cads_env.schedule import RoundPlan
-from cads_env.tape import bits, candidate_words, priority
+from cads_env.tape import bits, candidate_words, priority, priority_span
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -93,7 +93,7 @@ class Screen:
         self._permuted_keys = channel.keys("permuted-feedback")
         self._blind_keys = channel.keys("blind-reselection")
         self._deliveries: list[list[Delivery]] = [[] for _ in range(n)]
-        self._shown = self._summarise()
+        self._summary: Summary | None = None
 
     @property
     def n(self) -> int:
@@ -127,11 +127,14 @@ class Screen:
 
     # -- what may be seen -------------------------------------------------------------------------
 
-    def _summarise(self) -> Summary:
-        """Means and log evidence by first-read order, as they truly are."""
-        k = self.observed_count
-        means = self._sums[:, :k] / self._counts[:, :k]
-        return Summary(means, None if self._log_evidence is None else self._log_evidence[:, :k])
+    @property
+    def _shown(self) -> Summary:
+        """Means and log evidence by first-read order at the round's start, as they truly are."""
+        if self._summary is None:
+            k = self.observed_count
+            evidence = None if self._log_evidence is None else self._log_evidence[:, :k]
+            self._summary = Summary(self._sums[:, :k] / self._counts[:, :k], evidence)
+        return self._summary
 
     def _permuted(self, summary: Summary) -> Summary:
         """The summary under this round's permutation of first-read order."""
@@ -172,6 +175,9 @@ class Screen:
         names = [registry.identifiers[i] for i in self._candidates[row, :k].tolist()]
         last = self._deliveries[row][-1] if self._deliveries[row] else None
         entries = last.entries if last is not None else ()
+        # From the candidates, not from the entries: those are cut to what a record lists.
+        start = self.plans[self.round - 1].observed if last is not None else 0
+        accepted = names[start : start + last.accepted] if last is not None else []
         return View(
             identifiers=registry.identifiers,
             description=registry.description,
@@ -182,7 +188,7 @@ class Screen:
             round=self.round,
             rounds=len(self.plans),
             slots=self.proposal_slots,
-            accepted=tuple(name for name, outcome in entries if outcome == ACCEPTED),
+            accepted=tuple(accepted),
             refused=tuple(Refusal(*entry) for entry in entries if entry[1] != ACCEPTED),
         )
 
@@ -206,36 +212,41 @@ class Screen:
         plan = self.plans[self.round]
         fresh = self._fill(answers, plan)
         again, turns = self._reselect(plan)
-        k = plan.observed
-        new = np.broadcast_to(np.arange(k, k + plan.fresh), fresh.shape)
-        self._candidates[:, k : k + plan.fresh] = fresh
+        k, stop = plan.observed, plan.observed + plan.fresh
+        self._candidates[:, k:stop] = fresh
         self._channel.admit(fresh, k, self._candidates.shape[1])
-        slots = np.concatenate([new, again], axis=1)
-        visits = np.concatenate([np.zeros_like(new), self._counts_at(again) + turns], axis=1)
-        self._read(plan, slots, visits)
+        slots = np.empty((self.n, plan.reads), np.int64)
+        slots[:, : plan.fresh], slots[:, plan.fresh :] = np.arange(k, stop), again
+        self._read(plan, slots, turns)
         self.round += 1
-        self._shown = self._summarise()
+        self._summary = None
 
-    def _counts_at(self, positions: Ints) -> Ints:
-        return np.take_along_axis(self._counts, positions, axis=1)
-
-    def _read(self, plan: RoundPlan, slots: Ints, visits: Ints) -> None:
+    def _read(self, plan: RoundPlan, slots: Ints, turns: Ints | None) -> None:
         start = int(self._starts[self.round])
+        stop = start + plan.reads
+        positions = (slots + np.arange(self.n)[:, None] * self._candidates.shape[1]).reshape(-1)
+        counts = self._counts.reshape(-1)
+        visits = counts.take(positions)
+        if turns is not None:
+            visits.reshape(slots.shape)[:, plan.fresh :] += turns
         values = self._channel.read(
             round=self.round,
-            slots=slots,
+            positions=positions,
             visits=visits,
             candidates=self._candidates,
             past_reads=lambda i: self._past_reads(slots, i, start),
         )
-        stop = start + plan.reads
-        self._slots[:, start:stop], self._values[:, start:stop] = slots, values
-        flat = (slots + np.arange(self.n)[:, None] * self._candidates.shape[1]).reshape(-1)
-        distinct = plan.reads_each == 1 and plan.extra == 0
-        _accumulate(self._sums, flat, values, distinct)
-        _accumulate(self._counts, flat, np.ones(1, np.int64), distinct)
+        self._slots[:, start:stop] = slots
+        self._values[:, start:stop] = values.reshape(slots.shape)
+        distinct = turns is None
+        if distinct:
+            counts[positions] = visits + 1
+        else:
+            np.add.at(counts, positions, 1)
+        _accumulate(self._sums, positions, values, distinct)
         if self._evidence is not None and self._log_evidence is not None:
-            _accumulate(self._log_evidence, flat, self._evidence.log_increments(values), distinct)
+            increments = self._evidence.log_increments(values)
+            _accumulate(self._log_evidence, positions, increments, distinct)
 
     def _past_reads(self, slots: Ints, position: int, stop: int) -> Floats:
         row, column = divmod(position, slots.shape[1])
@@ -286,29 +297,29 @@ class Screen:
         if self.protocol.fallback_priority == "round":
             keys = self._channel.keys("priority", round=self.round)
             self._cursors[:] = 0
+        span, rows = priority_span(self.m), np.arange(self.n)[:, None] * self.m
         # Only a hint of how far to look; proposals made earlier make the walk a little longer.
-        width = int(needed.max()) + 16
+        width = int(needed.max()) * span // self.m + 32
         while True:
-            positions = self._cursors[:, None] + np.arange(width)
-            inside = positions < self.m
-            found = priority(keys, np.where(inside, positions, 0), self.m)
-            free = inside & ~np.take_along_axis(self._is_observed, found, axis=1)
+            # Past the span the walk would start again; by then every candidate was passed.
+            positions = np.minimum(self._cursors[:, None] + np.arange(width), span - 1)
+            found = priority(keys, positions, self.m)
+            known = np.minimum(found, self.m - 1) + rows
+            free = (found < self.m) & ~self._is_observed.reshape(-1).take(known)
             order = np.cumsum(free, axis=1)
             if (order[:, -1] >= needed).all():
                 break
             width *= 2
         chosen = free & (order <= needed[:, None])
-        rows, columns = np.nonzero(chosen)
-        candidates = found[rows, columns]
-        self._is_observed[rows, candidates] = True
+        candidates: Ints = found[chosen]
+        self._is_observed.reshape(-1)[known[chosen]] = True
         self._cursors += np.count_nonzero(order < needed[:, None], axis=1) + (needed > 0)
         return candidates
 
-    def _reselect(self, plan: RoundPlan) -> tuple[Ints, Ints]:
+    def _reselect(self, plan: RoundPlan) -> tuple[Ints, Ints | None]:
         """Observed position and turn of each further read of the round."""
         if plan.rereads == 0 and plan.extra == 0:
-            empty = np.empty((self.n, 0), np.int64)
-            return empty, empty
+            return np.empty((self.n, 0), np.int64), None
         scores, graduated = self._scores()
         return reread_positions(
             scores,
@@ -336,17 +347,26 @@ class Screen:
     # -- what is left -----------------------------------------------------------------------------
 
     def records(self) -> RecordBatch:
-        """The records so far (of all rounds when done); arrays are copies."""
+        """The records so far, of all rounds when done.
+
+        Returns:
+            Read-only arrays: the screen's own when done (no step can change them), copies before.
+        """
         k, reads = self.observed_count, int(self._starts[self.round])
         return RecordBatch(
             m=self.m,
-            candidates=self._candidates[:, :k].copy(),
-            origins=self._origins[:, :k].copy(),
-            slots=self._slots[:, :reads].copy(),
-            values=self._values[:, :reads].copy(),
-            round_starts=self._starts[: self.round + 1].copy(),
+            candidates=self._released(self._candidates[:, :k]),
+            origins=self._released(self._origins[:, :k]),
+            slots=self._released(self._slots[:, :reads]),
+            values=self._released(self._values[:, :reads]),
+            round_starts=self._released(self._starts[: self.round + 1]),
             deliveries=tuple(tuple(rounds) for rounds in self._deliveries),
         )
+
+    def _released(self, array: NDArray[Any]) -> NDArray[Any]:
+        released = array.view() if self.is_done else array.copy()
+        released.flags.writeable = False
+        return released
 
     def last_deliveries(self) -> list[Delivery | None]:
         """Each campaign's delivery of the last round played, None before the first."""
@@ -362,19 +382,14 @@ class Screen:
         for name, value in self.__dict__.items():
             if isinstance(value, np.ndarray) and name != "_starts":
                 setattr(part, name, value[rows].copy())
-        part._shown = part._summarise()
+        part._summary = None
         return part
 
 
-def _accumulate(
-    totals: NDArray[np.float64] | NDArray[np.int64],
-    flat: Ints,
-    values: NDArray[np.float64] | NDArray[np.int64],
-    distinct: bool,
-) -> None:
+def _accumulate(totals: Floats, positions: Ints, values: Floats, distinct: bool) -> None:
     """Add values to flat positions of totals, one read after the other."""
-    target = totals.reshape(-1)
+    flat = totals.reshape(-1)
     if distinct:
-        target[flat] += values.reshape(-1)
+        flat[positions] = flat.take(positions) + values
     else:
-        np.add.at(target, flat, values.reshape(-1))
+        np.add.at(flat, positions, values)

@@ -10,6 +10,7 @@ an effect or a label.
 from __future__ import annotations
 
 import hashlib
+import operator
 from typing import Final
 
 import numpy as np
@@ -29,10 +30,15 @@ _CANDIDATE_STEP: Final = np.uint64(0xD1342543DE82EF95)
 _MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _MASK_64: Final = (1 << 64) - 1
-_FEISTEL_STEPS: Final = 6
-# Long enough that numpy's call overhead vanishes, short enough that the scratch stays in a core's
-# cache.
-_BLOCK: Final = 16384
+_VISIT_STEP: Final = np.uint64(WORDS_PER_VISIT * 0x9E3779B97F4A7C15 & _MASK_64)
+_SLOT_STEPS: Final = tuple(
+    np.uint64((slot + 1) * 0x9E3779B97F4A7C15 & _MASK_64) for slot in range(WORDS_PER_VISIT)
+)
+_FIRST_SLOTS: Final = np.array(_SLOT_STEPS[:2], np.uint64)[:, None]
+_FEISTEL_STEPS: Final = 8
+# Long enough that numpy's call overhead fades, short enough that a block of float64 stays in a
+# core's cache and below the size that malloc maps anew each time.
+_BLOCK: Final = 12288
 
 
 def derive_key(stream: str, **parts: str | int | bytes) -> int:
@@ -48,8 +54,10 @@ def derive_key(stream: str, **parts: str | int | bytes) -> int:
     """
     digest = hashlib.blake2b(digest_size=8, person=b"cads-env")
     for name, value in (("version", VERSION), ("stream", stream), *sorted(parts.items())):
-        kind = type(value).__name__
-        raw = value if isinstance(value, bytes) else str(value).encode()
+        kind = "bytes" if isinstance(value, bytes) else "str" if isinstance(value, str) else "int"
+        # A number of numpy gives the key of the same Python int.
+        plain = operator.index(value) if kind == "int" else value  # type: ignore[arg-type]
+        raw = plain if isinstance(plain, bytes) else str(plain).encode()
         digest.update(f"{name}:{kind}:{len(raw)}:".encode())
         digest.update(raw)
     return int.from_bytes(digest.digest(), "little")
@@ -90,6 +98,47 @@ def candidate_words(keys: UInt64s, candidates: NDArray[np.int64]) -> UInt64s:
     return mix(words)
 
 
+def visit_states(words: UInt64s, visits: NDArray[np.int64]) -> UInt64s:
+    """The state of each (candidate word, visit), from which `scrambled` draws its slots.
+
+    Args:
+        words: From `candidate_words`, shape (r,).
+        visits: How often each candidate was read before, shape (r,), counting from 0.
+
+    Returns:
+        Shape (r,), a new array.
+    """
+    states = visits.astype(np.uint64)
+    np.multiply(states, _VISIT_STEP, out=states)
+    np.add(states, words, out=states)
+    return states
+
+
+def scrambled_pair(states: UInt64s) -> UInt64s:
+    """Slots 0 and 1 of each state together: row 0 for the normals, row 1 for the coins.
+
+    Args:
+        states: From `visit_states`, shape (r,).
+
+    Returns:
+        Shape (2, r), equal to `scrambled(states, 0)` and `scrambled(states, 1)`.
+    """
+    return mix(states + _FIRST_SLOTS)
+
+
+def scrambled(states: UInt64s, slot: int) -> UInt64s:
+    """64 random bits for slot `slot` of each state: output `slot` of SplitMix64 from there.
+
+    Args:
+        states: From `visit_states`, any shape.
+        slot: 0 to `WORDS_PER_VISIT` - 1.
+
+    Returns:
+        The same shape, a new array.
+    """
+    return mix(states + _SLOT_STEPS[slot])
+
+
 def bits(words: UInt64s, visits: NDArray[np.int64], slot: int) -> UInt64s:
     """64 random bits for slot `slot` of each (candidate word, visit).
 
@@ -103,12 +152,7 @@ def bits(words: UInt64s, visits: NDArray[np.int64], slot: int) -> UInt64s:
     Returns:
         Shape (r,).
     """
-    out = visits.astype(np.uint64)
-    np.multiply(out, np.uint64(WORDS_PER_VISIT), out=out)
-    np.add(out, np.uint64(slot + 1), out=out)
-    np.multiply(out, _GAMMA, out=out)
-    np.add(out, words, out=out)
-    return mix(out)
+    return scrambled(visit_states(words, visits), slot)
 
 
 def uniforms(random_bits: UInt64s) -> Float64s:
@@ -205,13 +249,26 @@ _LN2: Final = 0.6931471805599453
 _SQRT_HALF: Final = 0.7071067811865476
 
 
-def _polynomial(x: Float64s, coefficients: tuple[float, ...], out: Float64s) -> Float64s:
-    np.multiply(x, coefficients[0], out=out)
-    np.add(out, coefficients[1], out=out)
-    for coefficient in coefficients[2:]:
-        np.multiply(out, x, out=out)
-        np.add(out, coefficient, out=out)
-    return out
+def _pairs(
+    numerator: tuple[float, ...], denominator: tuple[float, ...]
+) -> tuple[NDArray[np.float64], ...]:
+    """Coefficients of both polynomials side by side, as columns."""
+    return tuple(np.array(pair)[:, None] for pair in zip(numerator, denominator, strict=True))
+
+
+_CENTRE: Final = _pairs(_CENTRE_NUM, _CENTRE_DEN)
+_TAIL: Final = _pairs(_TAIL_NUM, _TAIL_DEN)
+_FAR: Final = _pairs(_FAR_NUM, _FAR_DEN)
+
+
+def _rational(x: Float64s, coefficients: tuple[NDArray[np.float64], ...]) -> Float64s:
+    """The quotient of two polynomials in x, evaluated together to halve the number of passes."""
+    both = np.multiply(x, coefficients[0], out=np.empty((2, x.size)))
+    np.add(both, coefficients[1], out=both)
+    for pair in coefficients[2:]:
+        np.multiply(both, x, out=both)
+        np.add(both, pair, out=both)
+    return np.divide(both[0], both[1], out=both[0])
 
 
 def _invert_normal(centred: Float64s) -> None:
@@ -219,11 +276,8 @@ def _invert_normal(centred: Float64s) -> None:
     square = np.multiply(centred, centred)
     np.subtract(0.180625, square, out=square)
     tail_at = np.flatnonzero(square < 0.0)
-    tail = centred[tail_at]
-    numerator = _polynomial(square, _CENTRE_NUM, np.empty_like(square))
-    denominator = _polynomial(square, _CENTRE_DEN, np.empty_like(square))
-    np.divide(numerator, denominator, out=numerator)
-    np.multiply(centred, numerator, out=centred)
+    tail = centred.take(tail_at)
+    np.multiply(centred, _rational(square, _CENTRE), out=centred)
     if tail_at.size:
         centred[tail_at] = np.copysign(_tail_quantile(0.5 - np.abs(tail)), tail)
 
@@ -231,14 +285,10 @@ def _invert_normal(centred: Float64s) -> None:
 def _tail_quantile(p: Float64s) -> Float64s:
     """Magnitude of the normal quantile for p < 0.075."""
     root = np.sqrt(_minus_log(p))
-    far = root > 5.0
-    x = root - 1.6
-    result = _polynomial(x, _TAIL_NUM, np.empty_like(x))
-    np.divide(result, _polynomial(x, _TAIL_DEN, np.empty_like(x)), out=result)
-    if far.any():
-        x = root[far] - 5.0
-        numerator = _polynomial(x, _FAR_NUM, np.empty_like(x))
-        result[far] = numerator / _polynomial(x, _FAR_DEN, np.empty_like(x))
+    result = _rational(root - 1.6, _TAIL)
+    if root.max() > 5.0:
+        far = root > 5.0
+        result[far] = _rational(root[far] - 5.0, _FAR)
     return result
 
 
@@ -247,54 +297,55 @@ def _minus_log(p: Float64s) -> Float64s:
     fraction, exponent = np.frexp(p)
     ratio = (fraction - _SQRT_HALF) / (fraction + _SQRT_HALF)
     square = ratio * ratio
-    series = _polynomial(square, (*_LOG_SERIES, 1.0), np.empty_like(square))
+    series = square * _LOG_SERIES[0]
+    for coefficient in _LOG_SERIES[1:]:
+        np.add(series, coefficient, out=series)
+        np.multiply(series, square, out=series)
+    np.add(series, 1.0, out=series)
     np.multiply(series, ratio, out=series)
     np.multiply(series, 2.0, out=series)
     return (0.5 - exponent.astype(np.float64)) * _LN2 - series
 
 
-def priority(keys: UInt64s, positions: NDArray[np.int64], m: int) -> NDArray[np.int64]:
-    """Entries of a keyed random permutation of range(m), by random access.
+def priority_span(m: int) -> int:
+    """Positions of a priority order over m candidates: the power of two, at least m and 64."""
+    # Halves of at least 3 bits: below that so few steps mix too little.
+    return 1 << max(6, int(m - 1).bit_length())
 
-    A Feistel network over the smallest power of two >= m, walked until it lands below m, so one
-    entry costs the same whatever m is and nothing is ever drawn or consumed.
+
+def priority(keys: UInt64s, positions: NDArray[np.int64], m: int) -> NDArray[np.int64]:
+    """Entries of a keyed random permutation, by random access.
+
+    A Feistel network over range(priority_span(m)), so one entry costs the same whatever m is and
+    nothing is ever drawn or consumed. Entries from m upwards name no candidate and are to be
+    skipped; what is left is a random order of range(m).
 
     Args:
         keys: One key a row, shape (n,).
-        positions: Positions in the permutation, shape (n, p), each in [0, m).
-        m: Size of the permuted range, 1 to 2**62.
+        positions: Positions in the permutation, in [0, priority_span(m)), shape (p,) or (n, p).
+        m: Number of candidates, 1 to 2**62.
 
     Returns:
-        Registry indices, shape (n, p).
+        Shape (n, p), in [0, priority_span(m)).
     """
-    # Halves of at least 3 bits: below that so few steps mix too little.
-    width = max(6, int(m - 1).bit_length())
-    flat_keys = np.repeat(keys, positions.shape[1])
-    words = _feistel(positions.astype(np.uint64).reshape(-1), flat_keys, width)
-    outside = np.flatnonzero(words >= np.uint64(m))
-    while outside.size:
-        walked = _feistel(words[outside], flat_keys[outside], width)
-        words[outside] = walked
-        outside = outside[walked >= np.uint64(m)]
-    return words.astype(np.int64).reshape(positions.shape)
-
-
-def _feistel(words: UInt64s, keys: UInt64s, width: int) -> UInt64s:
-    """One pass of the network over range(2**width); both halves are permuted in turn."""
-    low_width = np.uint64(width // 2)
-    low_mask = np.uint64((1 << (width // 2)) - 1)
-    high_mask = np.uint64((1 << (width - width // 2)) - 1)
-    high, low = words >> low_width, words & low_mask
-    key, mixed, scratch = keys.copy(), np.empty_like(words), np.empty_like(words)
+    width = priority_span(m).bit_length() - 1
+    constants = _round_constants(keys)[:, :, None]
+    words = positions.astype(np.uint64) + np.zeros_like(keys)[:, None]
+    low_width, high_width = width // 2, width - width // 2
+    high, low = words >> np.uint64(low_width), words & np.uint64((1 << low_width) - 1)
+    mixed = words
     for step in range(_FEISTEL_STEPS):
-        half, other, mask = (high, low, high_mask) if step % 2 else (low, high, low_mask)
-        np.add(key, _GAMMA, out=key)
-        np.add(other, key, out=mixed)
-        np.multiply(mixed, _MIX_1, out=mixed)
-        np.right_shift(mixed, np.uint64(32), out=scratch)
-        np.bitwise_xor(mixed, scratch, out=mixed)
-        np.multiply(mixed, _MIX_2, out=mixed)
-        np.right_shift(mixed, np.uint64(32), out=mixed)
-        np.bitwise_and(mixed, mask, out=mixed)
+        half, other, kept = (high, low, high_width) if step % 2 else (low, high, low_width)
+        # Multiply-shift hashing (Dietzfelbinger): the top bits of factor * half + shift.
+        np.multiply(other, constants[2 * step] | np.uint64(1), out=mixed)
+        np.add(mixed, constants[2 * step + 1], out=mixed)
+        np.right_shift(mixed, np.uint64(64 - kept), out=mixed)
         np.bitwise_xor(half, mixed, out=half)
-    return (high << low_width) | low
+    np.left_shift(high, np.uint64(low_width), out=high)
+    return np.bitwise_or(high, low, out=high).view(np.int64)
+
+
+def _round_constants(keys: UInt64s) -> UInt64s:
+    """Two words for each step and key, shape (2 * steps, n)."""
+    offsets = np.arange(1, 2 * _FEISTEL_STEPS + 1, dtype=np.uint64)[:, None] * _GAMMA
+    return mix(keys + offsets)

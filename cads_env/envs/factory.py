@@ -6,25 +6,46 @@ through `make`.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
 from cads_env.certificate import Certificate
 from cads_env.envs.screen_env import ScreenEnv
 from cads_env.envs.vector_env import ScreenVectorEnv
-from cads_env.errors import ProtocolError, RegistryError
+from cads_env.errors import ProtocolError, RegistryError, suggest
 from cads_env.panel import Panel, load_panel
-from cads_env.protocol import CertificateNumbers, Protocol, load_protocol
+from cads_env.protocol import BOTH_FEEDBACKS, CertificateNumbers, Protocol, load_protocol
 from cads_env.registry import Oracle, Registry
 from cads_env.score import resolve_certificate
 from cads_env.wrappers.certificate import CertificateWrapper
 
 DEFAULT_REGISTRY: Final = "synthetic-depmap:train"
 DEFAULT_PROTOCOL: Final = "standard"
+_OVERRIDES: Final = {
+    *(field.name for field in dataclasses.fields(Protocol)),
+    BOTH_FEEDBACKS,
+    *CertificateNumbers._fields,
+} - {"name"}
+_ARGUMENTS: Final = ("registry", "protocol", "reward", "render_mode")
+
+
+class ScoredScreen(CertificateWrapper):
+    """The certificate wrapper that belongs to an id: the entry point makes it anew each time.
+
+    `env.spec` therefore leaves it out, and works in `gym.make` with other arguments and in
+    `gym.make_vec`.
+    """
+
+    @property
+    def spec(self) -> EnvSpec | None:  # type: ignore[override]
+        """The spec of the environment inside."""
+        return self.env.spec
 
 
 def make_env(
@@ -44,7 +65,11 @@ def make_env(
     """
     panel, rules, fields = _named(registry, protocol, overrides)
     env = ScreenEnv(panel, rules, render_mode=render_mode)
-    return CertificateWrapper(env, reward=reward, **fields)
+    return ScoredScreen(env, reward=reward, **fields)
+
+
+# Gymnasium looks here for what can be rendered, and then offers "human" and "rgb_array_list" too.
+make_env.metadata = ScreenEnv.metadata  # type: ignore[attr-defined]
 
 
 def make_vector_env(
@@ -116,6 +141,12 @@ def make(
 
 
 def _split(overrides: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Fields of the certificate, and changes to the protocol."""
+    for name in overrides:
+        if name not in _OVERRIDES:
+            options = _OVERRIDES.union(_ARGUMENTS)
+            msg = f"Unknown argument {name!r} of the environment. {suggest(name, options)}"
+            raise ProtocolError(msg)
     fields = {k: v for k, v in overrides.items() if k in CertificateNumbers._fields}
     return fields, {k: v for k, v in overrides.items() if k not in fields}
 

@@ -20,6 +20,7 @@ from cads_env.envs.skin import (
     Info,
     Observation,
     action_space,
+    drawn_seed,
     infos,
     observation_space,
     observations,
@@ -67,8 +68,7 @@ class ScreenEnv(gym.Env[Observation, NDArray[np.int64]]):
     A flat `Dict`:
 
     * `status`, `Box(0, 3, (m,), int8)`: 0 unseen, 1 tested and not released (feedback "none"), 2
-    low,
-      3 high. High means that the mean read exceeds the protocol's `high_above`.
+      low, 3 high. High means that the mean read exceeds the protocol's `high_above`.
     * `round`, `Discrete(rounds + 1)`: the coming round; `rounds` after the last.
     * `fresh_slots`, `Discrete(batch + 1)`: fresh slots of the coming round.
     * `proposal_slots`, `Discrete(batch + 1)`: how many of them are yours.
@@ -196,6 +196,9 @@ class ScreenEnv(gym.Env[Observation, NDArray[np.int64]]):
         Raises:
             ProposalError: An identifier is unknown, or there are too many.
         """
+        if isinstance(identifiers, str):
+            msg = f"Received the text {identifiers[:80]!r}; expected a list of identifiers."
+            raise ProposalError(msg)
         names = list(identifiers)
         if len(names) > self.batch:
             msg = f"Received {len(names)} identifiers; an action holds {self.batch}."
@@ -223,11 +226,14 @@ class ScreenEnv(gym.Env[Observation, NDArray[np.int64]]):
             RegistryError: The registry has another size than the panel's first.
         """
         super().reset(seed=seed)
-        self._seed = int(self.np_random.integers(2**31)) if seed is None else int(seed)
-        position = registry_position(options, self._seed, self.panel)
-        self._pair = checked_pair(self.panel, position, self.m)
-        self._screen = open_screen([self._pair], [self._seed], self.protocol)
-        return observations(self._screen)[0], infos(self._screen)[0]
+        number = drawn_seed(self.np_random) if seed is None else int(seed)
+        position = registry_position(options, number, self.panel)
+        pair = checked_pair(self.panel, position, self.m)
+        screen = open_screen([pair], [number], self.protocol)
+        # Nothing is replaced before all of it is there: a refused reset leaves the campaign as it
+        # was.
+        self._seed, self._pair, self._screen = number, pair, screen
+        return observations(screen)[0], infos(screen)[0]
 
     def step(self, action: object) -> tuple[Observation, float, bool, bool, Info]:
         """Play one round.
@@ -264,7 +270,7 @@ class ScreenEnv(gym.Env[Observation, NDArray[np.int64]]):
     def _text(self, screen: Screen, status: NDArray[np.int8]) -> str:
         count = {code: int(np.count_nonzero(status == code)) for code in _COLOURS}
         return (
-            f"{self.registry.name} under {self.protocol.name}: round {screen.round} of "
+            f"{self.m} candidates under {self.protocol.name}: round {screen.round} of "
             f"{len(screen.plans)}\n"
             f"unseen {count[UNSEEN]}, tested and not released {count[TESTED]}, "
             f"low {count[LOW]}, high {count[HIGH]}\n"

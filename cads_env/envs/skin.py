@@ -69,6 +69,14 @@ def infos(screen: Screen) -> list[Info]:
     ]
 
 
+def drawn_seed(generator: np.random.Generator) -> int:
+    """A campaign seed, from 0 to 2**31 - 1, for a reset that names none.
+
+    Raw bits of the bit generator: unlike a distribution's, they are the same under every NumPy.
+    """
+    return int(generator.bit_generator.random_raw()) & (2**31 - 1)
+
+
 def read_action(action: object, registry: Registry, batch: int) -> Answer:
     """An action as a resolved answer.
 

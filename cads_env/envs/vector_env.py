@@ -6,9 +6,10 @@ environments. Holds no score of its own: the certificate wrapper's functions set
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
@@ -19,17 +20,19 @@ from numpy.typing import NDArray
 
 from cads_env.campaign import open_screen
 from cads_env.certificate import Certificate
+from cads_env.delivery import Answer
 from cads_env.envs.screen_env import checked_pair, registry_position
 from cads_env.envs.skin import (
     Info,
     Observation,
     action_space,
+    drawn_seed,
     infos,
     observation_space,
     observations,
     read_action,
 )
-from cads_env.errors import ActionError
+from cads_env.errors import ActionError, suggest
 from cads_env.panel import Panel
 from cads_env.protocol import Protocol
 from cads_env.registry import Oracle, Registry
@@ -60,8 +63,27 @@ class _Cohort:
         return _Cohort(self.rows[kept], pairs, seeds, self.screen.take(kept))
 
 
+_OF_A_CAMPAIGN: Final[Mapping[str, Callable[[_Cohort], Sequence[Any]]]] = MappingProxyType(
+    {
+        "view": lambda cohort: cohort.screen.views(),
+        "record": lambda cohort: list(cohort.screen.records()),
+        "campaign_seed": lambda cohort: cohort.seeds,
+        "registry": lambda cohort: [registry for registry, _ in cohort.pairs],
+        "oracle": lambda cohort: [oracle for _, oracle in cohort.pairs],
+        "identifiers": lambda cohort: [registry.identifiers for registry, _ in cohort.pairs],
+    }
+)
+_OF_ALL: Final = ("m", "batch", "panel", "protocol", "certificate", "reward")
+
+
 class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
-    """`num_envs` campaigns in one engine; made by `gym.make_vec("CADSScreen-v0", num_envs=n)`."""
+    """`num_envs` campaigns in one engine; made by `gym.make_vec("CADSScreen-v0", num_envs=n)`.
+
+    What it returns equals, in every value, what `gymnasium.vector.SyncVectorEnv` over the same
+    environments returns, in every autoreset mode. A refused action or reset leaves every
+    campaign as it was.
+    `get_attr("view")` and the like work as in the other vector environments.
+    """
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
@@ -113,8 +135,6 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         self._generators: list[np.random.Generator | None] = [None] * num_envs
         self._cohorts: list[_Cohort] = []
 
-    # -- reset ------------------------------------------------------------------------------------
-
     def reset(
         self,
         *,
@@ -134,7 +154,12 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         options = dict(options or {})
         rows = self._rows_to_reset(options.pop("reset_mask", None))
         self._start(rows, self._seeds(seed), options)
-        return self._batched(*self._states())
+        seen, notes = self._states()
+        # As in Gymnasium, info speaks of the campaigns that were reset, and masks the others.
+        started = set(rows)
+        return self._batched(
+            seen, [note if row in started else {} for row, note in enumerate(notes)]
+        )
 
     def _rows_to_reset(self, mask: object) -> list[int]:
         if mask is None:
@@ -159,10 +184,17 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         return list(seed)
 
     def _start(self, rows: list[int], seeds: list[int | None], options: dict[str, Any]) -> None:
-        numbers = [self._campaign_seed(row, seeds[row]) for row in rows]
+        generators = [self._generator(row, seeds[row]) for row in rows]
+        wanted = [seeds[row] for row in rows]
+        numbers = [
+            drawn_seed(generator) if seed is None else seed
+            for seed, generator in zip(wanted, generators, strict=True)
+        ]
         positions = [registry_position(options, number, self.panel) for number in numbers]
         pairs = [checked_pair(self.panel, position, self.m) for position in positions]
         screen = open_screen(pairs, numbers, self.protocol)
+        for row, generator in zip(rows, generators, strict=True):
+            self._generators[row] = generator
         started = set(rows)
         kept = [c for c in self._cohorts if not started.issuperset(c.rows.tolist())]
         self._cohorts = [
@@ -170,15 +202,13 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         ]
         self._cohorts.append(_Cohort(np.array(rows, np.int64), pairs, numbers, screen))
 
-    def _campaign_seed(self, row: int, seed: int | None) -> int:
-        """The seed of a row's next campaign, drawn as a single environment would draw it."""
+    def _generator(self, row: int, seed: int | None) -> np.random.Generator:
+        """The generator that a row draws from after a reset with this seed."""
         generator = self._generators[row]
         if seed is not None or generator is None:
+            # Gymnasium's own check of the seed is here.
             generator, _ = seeding.np_random(seed)
-            self._generators[row] = generator
-        return int(generator.integers(2**31)) if seed is None else int(seed)
-
-    # -- step -------------------------------------------------------------------------------------
+        return generator
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Info]:
         """Play one round of every campaign.
@@ -193,8 +223,14 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         if not self._cohorts:
             msg = "No campaign is running; call reset() first."
             raise ActionError(msg)
-        if np.shape(actions) != (self.num_envs, self.batch):
-            msg = f"actions have shape {np.shape(actions)}; expected {(self.num_envs, self.batch)}."
+        expected = (self.num_envs, self.batch)
+        try:
+            shape = np.shape(actions)
+        except ValueError as error:
+            msg = f"actions are no array: {error}. Expected shape {expected}."
+            raise ActionError(msg) from error
+        if shape != expected:
+            msg = f"actions have shape {shape}; expected {expected}, one row a campaign."
             raise ActionError(msg)
         over = [cohort for cohort in self._cohorts if cohort.screen.is_done]
         if over and self.autoreset_mode == AutoresetMode.DISABLED:
@@ -204,8 +240,8 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         running = [cohort for cohort in self._cohorts if not cohort.screen.is_done]
         answers = [
             [
-                read_action(actions[row], pair[0], self.batch)
-                for row, pair in zip(cohort.rows, cohort.pairs, strict=True)
+                self._answer(actions, row, pair[0])
+                for row, pair in zip(cohort.rows.tolist(), cohort.pairs, strict=True)
             ]
             for cohort in running
         ]
@@ -214,6 +250,13 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         for cohort, given in zip(running, answers, strict=True):
             cohort.screen.step(given)
         return self._outcomes(running)
+
+    def _answer(self, actions: Any, row: int, registry: Registry) -> Answer:
+        try:
+            return read_action(actions[row], registry, self.batch)
+        except ActionError as error:
+            msg = f"Campaign {row}: {error}"
+            raise ActionError(msg) from error
 
     def _outcomes(self, played: list[_Cohort]) -> tuple[Any, Any, Any, Any, Info]:
         rewards = np.zeros(self.num_envs)
@@ -245,8 +288,6 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         batched, info = self._batched(seen, notes)
         return batched, rewards, terminated, np.zeros(self.num_envs, np.bool_), info
 
-    # -- shapes -----------------------------------------------------------------------------------
-
     def _states(self) -> tuple[list[Observation], list[Info]]:
         seen: list[Observation] = [{}] * self.num_envs
         notes: list[Info] = [{}] * self.num_envs
@@ -262,6 +303,33 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         for row, note in enumerate(notes):
             info = self._add_info(info, note, row)
         return batched, info
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """One value a campaign, as `SyncVectorEnv.get_attr` gives them.
+
+        Args:
+            name: "view", "record", "campaign_seed", "registry", "identifiers" or "oracle" (for
+                scoring after the end; agents must not have it), or what all campaigns share: "m",
+                "batch", "panel", "protocol", "certificate", "reward".
+
+        Raises:
+            ActionError: No campaign is running.
+            AttributeError: There is no such value.
+        """
+        if name in _OF_ALL:
+            return (getattr(self, name),) * self.num_envs
+        if name not in _OF_A_CAMPAIGN:
+            msg = f"No campaign has {name!r}. {suggest(name, {*_OF_A_CAMPAIGN, *_OF_ALL})}"
+            raise AttributeError(msg)
+        if not self._cohorts:
+            msg = "No campaign is running; call reset() first."
+            raise ActionError(msg)
+        values: list[Any] = [None] * self.num_envs
+        for cohort in self._cohorts:
+            of_cohort = _OF_A_CAMPAIGN[name](cohort)
+            for row, value in zip(cohort.rows.tolist(), of_cohort, strict=True):
+                values[row] = value
+        return tuple(values)
 
     def render(self) -> None:
         """Nothing: render single environments."""

@@ -31,8 +31,8 @@ def run_table(result: RunResult) -> RenderableType:
         f"{result.protocol.name} on {result.panel}, q = {certificate.q:g}, "
         f"epsilon_bar = {certificate.epsilon_bar:g}"
     )
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("arm", overflow="fold")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("arm", overflow="fold", min_width=10)
     for column in ("true", "false", "FDR <=", "twin", "net", "95 %", "norm", "reach", "detect"):
         table.add_column(column, justify="right", no_wrap=True)
     for arm in result.arms.values():

@@ -25,7 +25,7 @@ from cads_env.errors import (
 from cads_env.panel import Panel
 from cads_env.proposer import Proposer, ProposerFailed
 from cads_env.protocol import Feedback, Protocol, load_protocol
-from cads_env.record import ORIGINS, Record
+from cads_env.record import ORIGINS, PROPOSER, Record
 from cads_env.registry import RELABEL_MODES, Oracle, Registry, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec, resolve_agents
 from cads_env.run.folder import RunFolder, environment, new_folder
@@ -256,7 +256,7 @@ class _Run:
         key = {"arm": spec.name, "registry": registry.name, "seed": seed}
         rows = _Rows(
             [_campaign_row(key, campaign, record, outcome)],
-            _round_rows(key, record),
+            _round_rows(key, record, registry),
             _declaration_rows(key, campaign, record, declaration, self.certificate),
         )
         mine = self.rows[spec.name]
@@ -338,11 +338,17 @@ def _campaign_row(
     }
 
 
-def _round_rows(key: Mapping[str, Any], record: Record) -> list[dict[str, Any]]:
+def _round_rows(
+    key: Mapping[str, Any], record: Record, registry: Registry
+) -> list[dict[str, Any]]:
     rows = []
+    first_rounds = record.first_rounds
     for round, delivery in enumerate(record.deliveries):
         start, stop = record.round_starts[round : round + 2].tolist()
         entries = delivery.entries
+        # From the candidates, not from the entries: those are cut to what a record lists.
+        named = (first_rounds == round) & (record.origins == PROPOSER)
+        accepted = [registry.identifiers[i] for i in record.candidates[named].tolist()]
         rows.append(
             {
                 **key,
@@ -350,7 +356,7 @@ def _round_rows(key: Mapping[str, Any], record: Record) -> list[dict[str, Any]]:
                 "reads": stop - start,
                 **delivery.counts(),
                 "proposed": [name for name, _ in entries],
-                "accepted_identifiers": [name for name, what in entries if what == ACCEPTED],
+                "accepted_identifiers": accepted,
                 "refused": [[name, what] for name, what in entries if what != ACCEPTED],
                 "usage": dict(delivery.usage or {}),
                 "text": delivery.text,

@@ -5,19 +5,23 @@ The lists are those of the proposer's view; nothing is added to what the codes s
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import gymnasium as gym
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
 _LISTS = ("high", "low", "tested")
+_USUAL_CHARACTERS: Final = frozenset(map(chr, range(32, 127)))
+_USUAL_LENGTH: Final = 64
 
 
 class IdentifierLists(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
     """Replaces `status` by the tuples `high`, `low` and `tested`, in first-read order.
 
-    `tested` holds every candidate read so far; under feedback "none" the other two are empty.
+    `tested` holds every candidate read so far; under feedback "none" the other two are empty. The
+    space holds any printable ASCII names up to 64 characters; a registry with longer or other names
+    widens it when it is first played.
     Actions stay registry indices; `env.unwrapped.action_for(names)` makes one from identifiers.
 
         >>> import gymnasium as gym, cads_env
@@ -37,15 +41,32 @@ class IdentifierLists(gym.ObservationWrapper[Any, Any, Any], RecordConstructorAr
         RecordConstructorArgs.__init__(self)
         gym.ObservationWrapper.__init__(self, env)
         screen: Any = env.unwrapped
-        names = screen.identifiers
-        text = spaces.Text(
-            max(map(len, names)), charset=frozenset("".join(names)) or frozenset("a")
-        )
+        self._hold(spaces.Text(_USUAL_LENGTH, charset=_USUAL_CHARACTERS))
+        self._fit(screen.identifiers)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Start a campaign; see `ScreenEnv.reset`."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        screen: Any = self.env.unwrapped
+        self._fit(screen.identifiers)
+        return self.observation(observation), info
+
+    def _fit(self, names: tuple[str, ...]) -> None:
+        """Widen the space for names that are very long or hold other than printable ASCII."""
+        length = max(self._text.max_length, max(map(len, names)))
+        characters = self._text.character_set.union(*names)
+        if (length, characters) != (self._text.max_length, self._text.character_set):
+            self._hold(spaces.Text(length, charset=characters))
+
+    def _hold(self, text: spaces.Text) -> None:
+        self._text = text
+        screen: Any = self.env.unwrapped
         inner = screen.observation_space
         kept = {name: inner[name] for name in inner if name != "status"}
-        self.observation_space = spaces.Dict(
-            {**{name: spaces.Sequence(text) for name in _LISTS}, **kept}
-        )
+        lists = {name: spaces.Sequence(text) for name in _LISTS}
+        self.observation_space = spaces.Dict({**lists, **kept})
 
     def observation(self, observation: Any) -> dict[str, Any]:
         """The lists with the other entries."""
