@@ -19,11 +19,11 @@ from cads_env.errors import ProtocolError, suggest
 from cads_env.protocol import Protocol as ScreenProtocol
 from cads_env.registry import Oracle
 from cads_env.tape import (
-    below,
     candidate_words,
+    coin_bits,
+    coins,
     normals,
     scrambled,
-    scrambled_pair,
     uniforms,
     visit_states,
 )
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Reads that pass the channel together: the scratch of a block stays in a core's cache.
-_BLOCK: Final = 12288
+_BLOCK: Final = 32768
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ReadBatch:
         visits: How often that candidate was read before, shape (r,).
         signal: u of each read's candidate, shape (r,).
         clean: The clean reads, shape (r,).
-        coins: 64 random bits a read, for its contamination coin, shape (r,).
+        coin_bits: First 12 bits of each read's contamination coin, shape (r,).
         states: Tape state of each read, for a law's own draws, shape (r,).
         campaign_words: One random word a campaign, shape (n,).
         past_reads: Earlier reads of read i's own candidate, before this round.
@@ -56,7 +56,7 @@ class ReadBatch:
     visits: Ints
     signal: Floats
     clean: Floats
-    coins: NDArray[np.uint64]
+    coin_bits: NDArray[np.uint16]
     states: NDArray[np.uint64]
     campaign_words: NDArray[np.uint64]
     past_reads: Callable[[int], Floats]
@@ -75,10 +75,7 @@ class ReadBatch:
 
     def coin(self, probability: float) -> Ints:
         """Positions of the reads whose own coin falls below `probability`."""
-        threshold = below(probability)
-        if threshold is None:
-            return np.arange(self.clean.size)
-        return np.flatnonzero(self.coins < threshold)
+        return coins(self.coin_bits, self.states, probability)
 
     def uniform(self, at: Ints, slot: int = 2) -> Floats:
         """A uniform number in [0, 1) for each read in `at`, from tape slot 2 or 3."""
@@ -187,7 +184,8 @@ class Channel:
         """
         if self._words.shape[1] < capacity:
             wider = (candidates.shape[0], capacity)
-            words, signal = np.empty(wider, np.uint64), np.empty(wider)
+            state = np.empty((2, *wider))
+            words, signal = state[0].view(np.uint64), state[1]
             words[:, :start], signal[:, :start] = self._words[:, :start], self._signal[:, :start]
             self._words, self._signal = words, signal
         stop = start + candidates.shape[1]
@@ -222,8 +220,9 @@ class Channel:
             block = slice(start, start + _BLOCK)
             at, seen = positions[block], visits[block]
             states, means = visit_states(words.take(at), seen), signal.take(at)
-            for_normals, coins = scrambled_pair(states)
-            clean = normals(for_normals, out=reads[block])
+            random_bits = scrambled(states, 0)
+            first_bits = coin_bits(random_bits)
+            clean = normals(random_bits, out=reads[block])
             np.multiply(clean, self._noise_sd, out=clean)
             np.add(clean, means, out=clean)
             batch = ReadBatch(
@@ -231,7 +230,7 @@ class Channel:
                 visits=seen,
                 signal=means,
                 clean=clean,
-                coins=coins,
+                coin_bits=first_bits,
                 states=states,
                 campaign_words=self._campaign_words,
                 past_reads=partial(_shifted, past_reads, start),

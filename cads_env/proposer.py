@@ -6,6 +6,7 @@ or an instance number. Never imports a channel, a screen or an oracle.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -140,7 +141,8 @@ def _usage(value: object) -> Mapping[str, float]:
         raise ProposalError(msg)
     for name, number in value.items():
         plain = isinstance(number, (int, float)) and not isinstance(number, bool)
-        if not isinstance(name, str) or not plain or not np.isfinite(number):
+        # A comparison rather than isfinite, which fails on whole numbers beyond 64 bits.
+        if not isinstance(name, str) or not plain or not abs(number) <= sys.float_info.max:
             msg = f"Proposal.usage has {name!r}: {number!r}; expected finite numbers by name."
             raise ProposalError(msg)
     return dict(value)

@@ -330,7 +330,7 @@ def _parse_yaml(text: str, origin: str) -> Mapping[str, Any]:
 def _parse_yaml_value(text: str) -> Any:
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):
         return text
     # YAML 1.1 reads 1e-5, which has no point, as text.
     is_number = isinstance(value, str) and _EXPONENT.fullmatch(value)

@@ -39,36 +39,55 @@ def top(scores: Floats, count: int) -> Ints:
         return np.broadcast_to(np.arange(k), (n, k)).copy()
     if count == 0:
         return np.empty((n, 0), np.int64)
-    threshold = np.array([_kth_largest(row, count) for row in scores])[:, None]
-    chosen = scores >= threshold
-    surplus = np.count_nonzero(chosen, axis=1) - count
-    for row in np.flatnonzero(surplus):
-        tied = np.flatnonzero(scores[row] == threshold[row])
-        chosen[row, tied[tied.size - surplus[row] :]] = False
+    chosen, uncertain, open_places = _bracket(scores, count)
+    flat = scores.reshape(-1)
+    for row, places in enumerate(open_places):
+        at = uncertain[row]
+        values = flat.take(at)
+        threshold = np.partition(values, values.size - places)[values.size - places]
+        better, tied = at[values > threshold], at[values == threshold]
+        chosen[better] = True
+        chosen[tied[: places - better.size]] = True
     positions: Ints = np.flatnonzero(chosen).reshape(n, count)
     positions -= np.arange(n)[:, None] * k
     return positions
 
 
-def _kth_largest(scores: Floats, count: int) -> np.float64:
-    """The value of the count-th largest score.
+def _bracket(scores: Floats, count: int) -> tuple[NDArray[np.bool_], list[Ints], list[int]]:
+    """What a sorted sample of each row already decides about its top `count`.
 
-    For long rows a sorted sample brackets it, so that only the scores in the bracket need a
-    partition; a bracket that misses falls back to the whole row. The value is exact either way.
+    Args:
+        scores: Shape (n, k).
+        count: 1 to k - 1.
+
+    Returns:
+        Flat mask of the certainly chosen, shape (n * k,); the flat positions still uncertain, a
+        list with one array a row; and how many of those are to be chosen, at least 1 a row. A row
+        whose sample misleads is left wholly uncertain, so the result never depends on the sample.
     """
-    k = scores.size
-    if k >= _BRACKETED:
-        sample = np.sort(scores[:: k // _SAMPLE])
-        middle = int((k - count) / k * sample.size)
-        low = sample[max(middle - _MARGIN, 0)]
-        high = sample[min(middle + _MARGIN, sample.size - 1)]
-        above = int(np.count_nonzero(scores > high))
-        inside = scores.take(np.flatnonzero((scores >= low) & (scores <= high)))
-        if above < count <= above + inside.size:
-            scores, count = inside, count - above
-    rank = scores.size - count
-    value: np.float64 = np.partition(scores, rank)[rank]
-    return value
+    n, k = scores.shape
+    starts = np.arange(n) * k
+    if k < _BRACKETED:
+        whole = [np.arange(start, start + k) for start in starts]
+        return np.zeros(n * k, np.bool_), whole, [count] * n
+    sample = np.sort(scores[:, :: k // _SAMPLE], axis=1)
+    size = sample.shape[1]
+    middle = int((k - count) / k * size)
+    low = sample[:, max(middle - _MARGIN, 0), None]
+    high = sample[:, min(middle + _MARGIN, size - 1), None]
+    above = scores > high
+    inside = np.flatnonzero((scores >= low) ^ above)
+    bounds = np.searchsorted(inside, [*starts, n * k])
+    uncertain, places = [], []
+    for row in range(n):
+        at = inside[bounds[row] : bounds[row + 1]]
+        missing = count - int(np.count_nonzero(above[row]))
+        if not 1 <= missing <= at.size:
+            above[row] = False
+            at, missing = np.arange(starts[row], starts[row] + k), count
+        uncertain.append(at)
+        places.append(missing)
+    return above.reshape(-1), uncertain, places
 
 
 def ranked(scores: Floats, graduated: NDArray[np.bool_] | None) -> Ints:

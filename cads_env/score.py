@@ -158,6 +158,9 @@ def resolve_certificate(
     """
     if isinstance(certificate, Certificate):
         return certificate
+    if certificate is not None and not isinstance(certificate, Mapping):
+        msg = f"certificate is {certificate!r}; expected a Certificate or a mapping of its fields."
+        raise CertificateError(msg)
     numbers = protocol.certificate._asdict()
     for name in certificate or {}:
         if name not in numbers:

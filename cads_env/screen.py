@@ -23,7 +23,7 @@ from cads_env.record import FALLBACK, PROPOSER, Delivery, RecordBatch
 from cads_env.registry import Registry
 from cads_env.reselection import reread_positions
 from cads_env.schedule import RoundPlan
-from cads_env.tape import bits, candidate_words, priority, priority_span
+from cads_env.tape import bits, candidate_words, priority
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -82,10 +82,12 @@ class Screen:
         capacity = sum(plan.fresh for plan in self.plans)
         reads = sum(plan.reads for plan in self.plans)
         self._is_observed = np.zeros((n, m), np.bool_)
-        self._candidates = np.empty((n, capacity), np.int64)
+        # One allocation for all state by observed position: large ones get huge pages.
+        state = np.zeros((3 if evidence is None else 4, n, capacity))
+        self._candidates, self._counts = state[0].view(np.int64), state[1].view(np.int64)
+        self._sums = state[2]
+        self._log_evidence = None if evidence is None else state[3]
         self._origins = np.empty((n, capacity), np.int8)
-        self._sums, self._counts = np.zeros((n, capacity)), np.zeros((n, capacity), np.int64)
-        self._log_evidence = None if evidence is None else np.zeros((n, capacity))
         self._slots, self._values = np.empty((n, reads), np.int32), np.empty((n, reads))
         self._starts = np.concatenate([[0], np.cumsum([plan.reads for plan in self.plans])])
         self._cursors = np.zeros(n, np.int64)
@@ -297,24 +299,27 @@ class Screen:
         if self.protocol.fallback_priority == "round":
             keys = self._channel.keys("priority", round=self.round)
             self._cursors[:] = 0
-        span, rows = priority_span(self.m), np.arange(self.n)[:, None] * self.m
+        rows = np.arange(self.n)[:, None] * self.m
+        known = self._is_observed.reshape(-1)
         # Only a hint of how far to look; proposals made earlier make the walk a little longer.
-        width = int(needed.max()) * span // self.m + 32
+        width = int(needed.max())
         while True:
-            # Past the span the walk would start again; by then every candidate was passed.
-            positions = np.minimum(self._cursors[:, None] + np.arange(width), span - 1)
+            # Past the end the walk stands still on the last entry; by then every one was passed.
+            positions = np.minimum(self._cursors[:, None] + np.arange(width), self.m - 1)
             found = priority(keys, positions, self.m)
-            known = np.minimum(found, self.m - 1) + rows
-            free = (found < self.m) & ~self._is_observed.reshape(-1).take(known)
+            free = ~known.take(found + rows)
+            if free.all() and (needed == width).all():
+                chosen, passed = found.reshape(-1), needed
+                break
             order = np.cumsum(free, axis=1)
             if (order[:, -1] >= needed).all():
+                chosen = found[free & (order <= needed[:, None])]
+                passed = np.count_nonzero(order < needed[:, None], axis=1) + (needed > 0)
                 break
-            width *= 2
-        chosen = free & (order <= needed[:, None])
-        candidates: Ints = found[chosen]
-        self._is_observed.reshape(-1)[known[chosen]] = True
-        self._cursors += np.count_nonzero(order < needed[:, None], axis=1) + (needed > 0)
-        return candidates
+            width += width + 16
+        known[chosen + np.repeat(rows[:, 0], needed)] = True
+        self._cursors += passed
+        return chosen
 
     def _reselect(self, plan: RoundPlan) -> tuple[Ints, Ints | None]:
         """Observed position and turn of each further read of the round."""

@@ -20,7 +20,7 @@ VERSION: Final = "cads-tape-1"
 """Part of every key: another version shares no number with this one."""
 
 WORDS_PER_VISIT: Final = 4
-"""Outputs reserved for one read: 0 the normal, 1 the contamination coin, 2 and 3 a law's own."""
+"""Outputs reserved for one read: 0 normal and coin, 1 the coin's ties, 2 and 3 a law's own."""
 
 UInt64s = NDArray[np.uint64]
 Float64s = NDArray[np.float64]
@@ -31,14 +31,14 @@ _MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _MASK_64: Final = (1 << 64) - 1
 _VISIT_STEP: Final = np.uint64(WORDS_PER_VISIT * 0x9E3779B97F4A7C15 & _MASK_64)
+_LOW_BITS: Final = np.uint64(0xFFF)
 _SLOT_STEPS: Final = tuple(
     np.uint64((slot + 1) * 0x9E3779B97F4A7C15 & _MASK_64) for slot in range(WORDS_PER_VISIT)
 )
-_FIRST_SLOTS: Final = np.array(_SLOT_STEPS[:2], np.uint64)[:, None]
 _FEISTEL_STEPS: Final = 8
 # Long enough that numpy's call overhead fades, short enough that a block of float64 stays in a
 # core's cache and below the size that malloc maps anew each time.
-_BLOCK: Final = 12288
+_BLOCK: Final = 32768
 
 
 def derive_key(stream: str, **parts: str | int | bytes) -> int:
@@ -114,18 +114,6 @@ def visit_states(words: UInt64s, visits: NDArray[np.int64]) -> UInt64s:
     return states
 
 
-def scrambled_pair(states: UInt64s) -> UInt64s:
-    """Slots 0 and 1 of each state together: row 0 for the normals, row 1 for the coins.
-
-    Args:
-        states: From `visit_states`, shape (r,).
-
-    Returns:
-        Shape (2, r), equal to `scrambled(states, 0)` and `scrambled(states, 1)`.
-    """
-    return mix(states + _FIRST_SLOTS)
-
-
 def scrambled(states: UInt64s, slot: int) -> UInt64s:
     """64 random bits for slot `slot` of each state: output `slot` of SplitMix64 from there.
 
@@ -160,14 +148,33 @@ def uniforms(random_bits: UInt64s) -> Float64s:
     return (random_bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def below(probability: float) -> np.uint64 | None:
-    """The threshold t for which `bits < t` has the given probability, or None when it is 1.
+def coin_bits(random_bits: UInt64s) -> NDArray[np.uint16]:
+    """The 12 bits of slot 0 that its normal leaves over, shape (r,)."""
+    return (random_bits & _LOW_BITS).astype(np.uint16)
+
+
+def coins(first_bits: NDArray[np.uint16], states: UInt64s, probability: float) -> NDArray[np.int64]:
+    """Positions of the reads whose contamination coin falls below `probability`.
+
+    The coin's first 12 bits are those that the normal leaves over; where they tie with the
+    threshold's, slot 1 gives the next 64.
 
     Args:
-        probability: In [0, 1]. Rounded down to a multiple of 2**-64.
+        first_bits: From `coin_bits`, shape (r,).
+        states: From `visit_states`, shape (r,).
+        probability: In [0, 1]; exact to 2**-64.
+
+    Returns:
+        Ascending positions, shape (k,).
     """
-    threshold = int(probability * 2.0**64)
-    return None if threshold > _MASK_64 else np.uint64(threshold)
+    threshold = int(probability * 2.0**76)
+    first, rest = threshold >> 64, threshold & _MASK_64
+    if first > _LOW_BITS:
+        return np.arange(first_bits.size)
+    heads = first_bits < first
+    tied = np.flatnonzero(first_bits == first)
+    heads[tied] = scrambled(states.take(tied), 1) < np.uint64(rest)
+    return np.flatnonzero(heads)
 
 
 def normals(random_bits: UInt64s, out: Float64s | None = None) -> Float64s:
@@ -202,7 +209,8 @@ def normal_quantile(p: Float64s) -> Float64s:
     """Standard normal quantile of each probability, by the tape's own arithmetic.
 
     Args:
-        p: Probabilities in (0, 1).
+        p: Probabilities in [2**-53, 1); a quantile is that of 1/2 + (p - 1/2), so only multiples of
+            2**-53 lose nothing by rounding.
 
     Returns:
         Quantiles of the same shape.
@@ -307,45 +315,57 @@ def _minus_log(p: Float64s) -> Float64s:
     return (0.5 - exponent.astype(np.float64)) * _LN2 - series
 
 
-def priority_span(m: int) -> int:
-    """Positions of a priority order over m candidates: the power of two, at least m and 64."""
-    # Halves of at least 3 bits: below that so few steps mix too little.
-    return 1 << max(6, int(m - 1).bit_length())
-
-
 def priority(keys: UInt64s, positions: NDArray[np.int64], m: int) -> NDArray[np.int64]:
-    """Entries of a keyed random permutation, by random access.
+    """Entries of a keyed random permutation of range(m), by random access.
 
-    A Feistel network over range(priority_span(m)), so one entry costs the same whatever m is and
-    nothing is ever drawn or consumed. Entries from m upwards name no candidate and are to be
-    skipped; what is left is a random order of range(m).
+    A Feistel network over a power of two, walked until it lands below m, so one entry costs the
+    same whatever m is and nothing is ever drawn or consumed.
 
     Args:
         keys: One key a row, shape (n,).
-        positions: Positions in the permutation, in [0, priority_span(m)), shape (p,) or (n, p).
-        m: Number of candidates, 1 to 2**62.
+        positions: Positions in the permutation, in [0, m), shape (p,) or (n, p).
+        m: Size of the permuted range, 1 to 2**62.
 
     Returns:
-        Shape (n, p), in [0, priority_span(m)).
+        Registry indices, shape (n, p).
     """
-    width = priority_span(m).bit_length() - 1
-    constants = _round_constants(keys)[:, :, None]
+    # Halves of at least 5 bits: below that so few steps mix too little.
+    width = max(10, int(m - 1).bit_length())
+    constants = _round_constants(keys)
     words = positions.astype(np.uint64) + np.zeros_like(keys)[:, None]
+    entries = _feistel(words, constants[:, :, None], width)
+    flat = entries.reshape(-1)
+    outside = np.flatnonzero(flat >= np.uint64(m))
+    while outside.size:
+        rows = outside // entries.shape[1]
+        walked = _feistel(flat.take(outside), constants.take(rows, axis=1), width)
+        flat[outside] = walked
+        outside = outside[walked >= np.uint64(m)]
+    return entries.view(np.int64)
+
+
+def _feistel(words: UInt64s, constants: UInt64s, width: int) -> UInt64s:
+    """One pass of the network over range(2**width); both halves are permuted in turn.
+
+    The round function is multiply-shift hashing (Dietzfelbinger): the top bits of
+    factor * half + shift.
+    """
     low_width, high_width = width // 2, width - width // 2
     high, low = words >> np.uint64(low_width), words & np.uint64((1 << low_width) - 1)
-    mixed = words
+    mixed = np.empty_like(words)
     for step in range(_FEISTEL_STEPS):
         half, other, kept = (high, low, high_width) if step % 2 else (low, high, low_width)
-        # Multiply-shift hashing (Dietzfelbinger): the top bits of factor * half + shift.
-        np.multiply(other, constants[2 * step] | np.uint64(1), out=mixed)
+        np.multiply(other, constants[2 * step], out=mixed)
         np.add(mixed, constants[2 * step + 1], out=mixed)
         np.right_shift(mixed, np.uint64(64 - kept), out=mixed)
         np.bitwise_xor(half, mixed, out=half)
     np.left_shift(high, np.uint64(low_width), out=high)
-    return np.bitwise_or(high, low, out=high).view(np.int64)
+    return np.bitwise_or(high, low, out=high)
 
 
 def _round_constants(keys: UInt64s) -> UInt64s:
-    """Two words for each step and key, shape (2 * steps, n)."""
+    """An odd factor and a shift for each step and key, shape (2 * steps, n)."""
     offsets = np.arange(1, 2 * _FEISTEL_STEPS + 1, dtype=np.uint64)[:, None] * _GAMMA
-    return mix(keys + offsets)
+    constants = mix(keys + offsets)
+    constants[::2] |= np.uint64(1)
+    return constants

@@ -165,10 +165,13 @@ def test_normals_agree_with_scipys_quantile_to_2e_15() -> None:
 
 
 def test_quantiles_cover_both_tails_smoothly() -> None:
-    p = np.array([1e-300, 1e-17, 1.3e-11, 1.4e-11, 0.0749, 0.0751, 0.5, 0.9249, 1 - 2**-53])
-    np.testing.assert_allclose(normal_quantile(p)[2:], ndtri(p)[2:], rtol=2e-15, atol=0)
+    p = np.array(
+        [1, 2**10, 2**17, 2**49, 5 * 2**50, 2**52, 2**53 - 2**49, 2**53 - 2**10, 2**53 - 1]
+    )
+    p *= 2.0**-53
+    np.testing.assert_allclose(normal_quantile(p), ndtri(p), rtol=2e-15, atol=0)
     assert normal_quantile(p.reshape(3, 3)).shape == (3, 3)
-    assert (np.diff(normal_quantile(p)) >= 0).all()
+    assert (np.diff(normal_quantile(np.linspace(0.001, 0.999, 9_999))) > 0).all()
 
 
 def test_normals_are_symmetric_about_zero() -> None:
@@ -178,7 +181,7 @@ def test_normals_are_symmetric_about_zero() -> None:
 
 def test_the_largest_normal_has_magnitude_8_2() -> None:
     ends = normals(np.array([0, 2**64 - 1], np.uint64))
-    assert ends.tolist() == [-8.209536151601387, 8.209536151601387]
+    assert ends.tolist() == [-8.209536151601386, 8.209536151601386]
 
 
 def test_normals_are_standard_normal() -> None:
@@ -311,8 +314,9 @@ def test_a_priority_order_of_a_registry_of_any_size_can_be_entered_anywhere() ->
 def test_no_source_file_of_the_package_draws_from_numpy_or_the_global_generator() -> None:
     root = Path(cads_env.__file__).parent
     forbidden = re.compile(
-        r"np\.random|numpy\.random|default_rng|from numpy import random|^import random\b|"
-        r"\.(standard_normal|permutation|shuffle|choice)\(",
+        # The generator that Gymnasium hands to an environment may be named, and draws seeds alone.
+        r"np\.random\.(?!Generator\b)|numpy\.random\b(?!, )|default_rng|from numpy import random|"
+        r"^(import|from) random\b|\.(standard_normal|normal|permutation|shuffle|choice)\(",
         re.MULTILINE,
     )
     found: dict[str, list[str]] = {}

@@ -41,9 +41,7 @@ def tiny_vector(mode: str = "NextStep", n: int = 4, **changes: Any) -> ScreenVec
 def tiny_sync(mode: str = "NextStep", n: int = 4, **changes: Any) -> gym.vector.SyncVectorEnv:
     """Gymnasium's own vector environment over the same environments."""
     protocol = tiny_protocol(**changes)
-    return gym.vector.SyncVectorEnv(
-        [lambda: make(tiny_panel(), protocol)] * n, autoreset_mode=mode
-    )
+    return gym.vector.SyncVectorEnv([lambda: make(tiny_panel(), protocol)] * n, autoreset_mode=mode)
 
 
 def some_action(batch: int, m: int, key: int) -> Actions:

@@ -144,7 +144,9 @@ def test_resets_without_a_seed_draw_campaigns_that_follow_from_the_last_seed(env
     assert drawn(env) == drawn(tiny_env())
     assert len(set(drawn(env))) == 4
     seed = screen_of(env).campaign_seed
-    assert same(play(tiny_env(), seed=seed)[-1], [env.step(action_in(env, r)) for r in range(5)][-1])
+    assert same(
+        play(tiny_env(), seed=seed)[-1], [env.step(action_in(env, r)) for r in range(5)][-1]
+    )
 
 
 def test_a_first_reset_without_a_seed_plays(env: Env) -> None:
@@ -204,9 +206,7 @@ def test_a_registry_of_another_size_is_refused_when_it_is_played() -> None:
         (7, r"shape \(\)"),
     ],
 )
-def test_a_wrong_action_is_refused_and_changes_nothing(
-    env: Env, action: Any, pattern: str
-) -> None:
+def test_a_wrong_action_is_refused_and_changes_nothing(env: Env, action: Any, pattern: str) -> None:
     expected = play(env, seed=1)
     env.reset(seed=1)
     with pytest.raises(ActionError, match=pattern):

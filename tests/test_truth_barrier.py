@@ -1,0 +1,482 @@
+"""Truth stays behind the barrier: what an agent receives neither holds it nor depends on it.
+
+(i) Nothing reachable from what an agent receives tells the signal or the labels. (ii) Changing the
+signal of candidates that are never read, or the labels of any, changes no byte that an agent
+receives before the end. Each check must catch the leaks that are planted for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import logging
+import pickle
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import cads_env
+from cads_env.campaign import open_screen, play
+from cads_env.envs import ScreenVectorEnv, make, screen_env, vector_env
+from cads_env.errors import ActionError, AgentError
+from cads_env.panel import Panel
+from cads_env.proposer import Proposal, View
+from cads_env.registry import Oracle, Registry, SideTable, relabel
+from cads_env.score import resolve_certificate
+from cads_env.screen import Screen
+from cads_env.testing import tiny_protocol, tiny_registry
+from cads_env.wrappers import IdentifierLists
+from tests.envs.campaigns import action_in
+from tests.truth_scan import Truth, findings
+
+Pair = tuple[Registry, Oracle]
+
+# Reads so noisy that what they honestly show is far from the truth.
+NOISY = tiny_protocol(rounds=8, noise_sd=2.0, epsilon=0.3)
+SEED = 3
+WRONG_ACTIONS: Sequence[Any] = (np.zeros(3), np.full(6, 99), [0.5] * 6)
+
+
+def pair() -> Pair:
+    return tiny_registry(60, 24, seed=4)
+
+
+class Arm:
+    """Names what reads high with its neighbours, nonsense and repeats; keeps what it receives."""
+
+    def __init__(self, received: list[Any], seed: int = 0) -> None:
+        self.received = received
+        received.append(seed)
+
+    def propose(self, view: View) -> Proposal:
+        self.received.append(view)
+        number = {name: i for i, name in enumerate(view.identifiers)}
+        near = [view.identifiers[(number[name] + 1) % 60] for name in view.high]
+        names = ["NOBODY", *near, *view.identifiers[view.round :: 9], *near[:1]]
+        return Proposal(tuple(names), raw="because", usage={"tokens": float(len(near))})
+
+
+class Broken(Arm):
+    """Breaks in a late round."""
+
+    def propose(self, view: View) -> Proposal:
+        if view.round == 6:
+            msg = f"cannot go on after {len(view.high)} highs"
+            raise KeyError(msg)
+        return super().propose(view)
+
+
+def evaluated(truth: Pair, kind: type[Arm] = Arm) -> list[Any]:
+    """What an agent receives in `evaluate`, and the message when it breaks."""
+    received: list[Any] = []
+
+    def factory(seed: int) -> Arm:
+        return kind(received, seed)
+
+    try:
+        cads_env.evaluate(factory, registry=truth, protocol=NOISY, seeds=[SEED])
+    except AgentError as error:
+        received.append(error)
+    return received
+
+
+def from_environments(truth: Pair) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """What the environments return before the end, each with the candidates read until then."""
+    for mode in ("ansi", "rgb_array"):
+        env = IdentifierLists(make(truth, NOISY, render_mode=mode))
+        screen: Any = env.unwrapped
+        agent = Arm([])
+        returned: Any = env.reset(seed=SEED)
+        for _ in range(NOISY.rounds):
+            tested = tuple(screen.record.candidates.tolist())
+            yield tested, (returned, env.render(), screen.view)
+            yield tested, refusals(env)
+            names = dict.fromkeys(agent.propose(screen.view).identifiers)
+            known = [name for name in names if name in truth[0].index]
+            returned = env.step(screen.action_for(known[: screen.batch]))
+        # Reward and info of the last step are the score.
+        yield tuple(screen.record.candidates.tolist()), (returned[0], env.render())
+    yield from from_vector(truth)
+
+
+def from_vector(truth: Pair) -> Iterator[tuple[tuple[int, ...], Any]]:
+    panel = Panel.resolve(truth)
+    envs = ScreenVectorEnv(panel, NOISY, resolve_certificate(None, NOISY), num_envs=1)
+    single = make(truth, NOISY)
+    returned: Any = envs.reset(seed=SEED)
+    for round in range(NOISY.rounds):
+        tested = tuple(envs.get_attr("record")[0].candidates.tolist())
+        yield tested, (returned, refusals(envs, lambda action: np.asarray(action)[None]))
+        returned = envs.step(action_in(single, round)[None])
+    yield tuple(envs.get_attr("record")[0].candidates.tolist()), returned[0]
+
+
+def refusals(env: Any, shaped: Callable[[Any], Any] = lambda action: action) -> list[Exception]:
+    errors: list[Exception] = []
+    for action in WRONG_ACTIONS:
+        try:
+            env.step(shaped(action))
+        except ActionError as error:
+            errors.append(error)
+    assert len(errors) == len(WRONG_ACTIONS)
+    return errors
+
+
+def scan(truth: Pair) -> Iterator[str]:
+    """All that the first check finds."""
+    for tested, received in from_environments(truth):
+        yield from findings(received, Truth(*truth, tested))
+    for received in (*evaluated(truth), *evaluated(truth, Broken)):
+        names = received.tested if isinstance(received, View) else ()
+        tested = tuple(truth[0].index[name] for name in names)
+        yield from findings(received, Truth(*truth, tested))
+
+
+@contextmanager
+def listening() -> Iterator[list[Any]]:
+    """Log records and warnings of everything that runs inside."""
+    heard: list[Any] = []
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append((record.name, record.levelno, record.getMessage()))
+
+    ear, root = Ear(logging.NOTSET), logging.getLogger()
+    level = root.level
+    root.addHandler(ear)
+    root.setLevel(logging.NOTSET)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield heard
+        heard += [str(warning.message) for warning in caught]
+    finally:
+        root.removeHandler(ear)
+        root.setLevel(level)
+
+
+def transcript(truth: Pair) -> list[bytes]:
+    """Every byte that agents receive before the end, with the logs beside it."""
+    with listening() as heard:
+        received = [part for _, part in from_environments(truth)]
+        arms = [*evaluated(truth), *evaluated(truth, Broken)]
+    return [as_bytes(part) for part in (*received, *arms, heard)]
+
+
+def as_bytes(part: object) -> bytes:
+    if isinstance(part, list):
+        return b"".join(map(as_bytes, part))
+    if isinstance(part, BaseException):
+        chain = (part.__cause__, part.__context__)
+        inner = [as_bytes(error) for error in chain if error is not None]
+        state = {k: repr(v) for k, v in vars(part).items()}
+        return pickle.dumps((type(part).__name__, str(part), repr(part.args), state, inner))
+    return pickle.dumps(part) + repr(part).encode()
+
+
+def read_by_anyone(truth: Pair) -> set[int]:
+    """Candidates that any campaign of the transcript reads."""
+    read: set[int] = set()
+    for tested, _ in from_environments(truth):
+        read.update(tested)
+    record = play(open_screen([truth], [SEED], NOISY), [Arm([])])[0]
+    return read.union(record.candidates.tolist())
+
+
+def other_signal(truth: Pair) -> Pair:
+    """Other u, and other legal labels, for every candidate that nobody reads."""
+    unread = np.setdiff1d(np.arange(60), sorted(read_by_anyone(truth)))
+    signal, labels = truth[1].signal.copy(), truth[1].labels.copy()
+    assert unread.size >= 8
+    signal[unread] = -3.0 * np.abs(signal[unread]) - 1.0
+    labels[unread] = False
+    risen = unread[: unread.size // 2]
+    signal[risen], labels[risen] = 2.0 + np.arange(risen.size), True
+    return truth[0], dataclasses.replace(truth[1], signal=signal, labels=labels)
+
+
+def other_labels(truth: Pair) -> Pair:
+    """Other labels, same u: no null has u > 0, and a hit may have u < 0, so more nulls are hits."""
+    labels = truth[1].labels.copy()
+    nulls = np.flatnonzero(~labels)
+    labels[nulls[::2]] = True
+    return truth[0], dataclasses.replace(truth[1], labels=labels)
+
+
+CHANGES = {"signal of unread": other_signal, "labels of any": other_labels}
+
+
+@pytest.fixture(scope="module")
+def changed() -> dict[str, Pair]:
+    return {name: change(pair()) for name, change in CHANGES.items()}
+
+
+def tells_apart(changed: dict[str, Pair]) -> set[str]:
+    """The changes of the truth that change a byte."""
+    before = transcript(pair())
+    return {name for name, other in changed.items() if transcript(other) != before}
+
+
+def test_nothing_reachable_from_what_an_agent_receives_tells_the_truth() -> None:
+    assert list(scan(pair())) == []
+
+
+def test_the_same_truth_gives_the_same_bytes() -> None:
+    assert transcript(pair()) == transcript(pair())
+
+
+def test_changing_the_truth_changes_no_byte_before_the_end(changed: dict[str, Pair]) -> None:
+    assert tells_apart(changed) == set()
+
+
+def test_the_changes_of_the_truth_are_real_and_leave_every_read(changed: dict[str, Pair]) -> None:
+    def reads(truth: Pair) -> str:
+        return play(open_screen([truth], [SEED], NOISY), [Arm([])])[0].sha256
+
+    for other in changed.values():
+        assert other[1].hash != pair()[1].hash
+        assert other[1].hit_count != pair()[1].hit_count
+        assert reads(other) == reads(pair())
+
+
+def test_changing_the_signal_of_a_candidate_that_is_read_does_change_bytes() -> None:
+    signal = pair()[1].signal.copy()
+    first = sorted(read_by_anyone(pair()))
+    signal[first] = np.where(signal[first] > 0, 9.0, -9.0)
+    other = (pair()[0], dataclasses.replace(pair()[1], signal=signal))
+    assert tells_apart({"signal of read": other}) == {"signal of read"}
+
+
+@pytest.mark.parametrize("mode", ["shuffled", "blinded"])
+def test_relabelled_registries_tell_no_truth(mode: Any) -> None:
+    assert list(scan(relabel(*pair(), mode, 5))) == []
+
+
+@pytest.mark.parametrize("feedback", ["none", "permuted"])
+def test_other_feedback_tells_no_truth(feedback: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.test_truth_barrier.NOISY", NOISY.override(feedback=feedback))
+    assert list(scan(pair())) == []
+
+
+def test_the_default_environment_tells_no_truth() -> None:
+    env = IdentifierLists(gym.make("CADSScreen-v0"))
+    screen: Any = env.unwrapped
+    returned: Any = env.reset(seed=0)
+    for round in range(3):
+        tested = tuple(screen.record.candidates.tolist())
+        found = findings((returned, screen.view), Truth(screen.registry, screen.oracle, tested))
+        assert list(found) == []
+        returned = env.step(action_in(env, round))
+
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+Changer = Callable[[View, Oracle, Sequence[int]], View]
+
+
+def in_views(change: Changer) -> Plant:
+    """A leak in the view, computed from the oracle and the candidates read so far."""
+
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        honest = Screen._view
+
+        def leaky(screen: Any, row: int, codes: Any) -> View:
+            tested = screen._candidates[row, : screen.observed_count].tolist()
+            return change(honest(screen, row, codes), screen._channel._oracles[row], tested)
+
+        monkeypatch.setattr(Screen, "_view", leaky)
+
+    return plant
+
+
+def side_table(values: Callable[[View, Oracle], Any]) -> Plant:
+    def change(view: View, oracle: Oracle, tested: Sequence[int]) -> View:
+        leak = SideTable("a leak", np.asarray(values(view, oracle)))
+        tables = MappingProxyType({**view.side_tables, "leak": leak})
+        return dataclasses.replace(view, side_tables=tables)
+
+    return in_views(change)
+
+
+def description(text: Callable[[View, Oracle, Sequence[int]], str]) -> Plant:
+    return in_views(
+        lambda view, oracle, tested: dataclasses.replace(
+            view, description=text(view, oracle, tested)
+        )
+    )
+
+
+def sorted_by_name(view: View, oracle: Oracle) -> Any:
+    return oracle.signal[np.argsort(np.array(view.identifiers))] / 7 - 1
+
+
+def of_tested(view: View, oracle: Oracle, tested: Sequence[int]) -> str:
+    return "so far " + ", ".join(f"{value:.3f}" for value in oracle.signal[list(tested)])
+
+
+def encoded(view: View, oracle: Oracle, tested: Sequence[int]) -> str:
+    return "see " + base64.b64encode(oracle.signal.tobytes()).decode()
+
+
+class Talkative(str):
+    """A text that carries something."""
+
+    lookup: Callable[[], Any]
+
+
+def with_closure(view: View, oracle: Oracle, tested: Sequence[int]) -> str:
+    text = Talkative(view.description)
+    text.lookup = lambda: oracle
+    return text
+
+
+def true_high(view: View, oracle: Oracle, tested: Sequence[int]) -> View:
+    high = tuple(view.identifiers[i] for i in tested if oracle.signal[i] > 0)
+    low = tuple(view.identifiers[i] for i in tested if oracle.signal[i] <= 0)
+    return dataclasses.replace(view, high=high, low=low)
+
+
+def ranked_low(view: View, oracle: Oracle, tested: Sequence[int]) -> View:
+    rank = {view.identifiers[i]: value for i, value in enumerate(oracle.signal.tolist())}
+    return dataclasses.replace(view, low=tuple(sorted(view.low, key=lambda name: rank[name])))
+
+
+def true_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    def leaky(screen: Any) -> Any:
+        rows = zip(screen._channel._oracles, screen._candidates, strict=True)
+        k = screen.observed_count
+        return np.stack([np.where(o.labels[c[:k]], 3, 2).astype(np.int8) for o, c in rows])
+
+    monkeypatch.setattr(Screen, "_codes", leaky)
+
+
+def in_infos(module: Any, count: Callable[[Oracle, Any], int]) -> Plant:
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        honest = module.infos
+
+        def leaky(screen: Any) -> Any:
+            notes = honest(screen)
+            for note, oracle, read in zip(
+                notes, screen._channel._oracles, screen._candidates, strict=True
+            ):
+                note["leak"] = count(oracle, read[: screen.observed_count])
+            return notes
+
+        monkeypatch.setattr(module, "infos", leaky)
+
+    return plant
+
+
+def all_hits(oracle: Oracle, read: Any) -> int:
+    return oracle.hit_count
+
+
+def hits_read(oracle: Oracle, read: Any) -> int:
+    return int(oracle.labels[read].sum())
+
+
+def in_errors(change: Callable[[ActionError, Any], None]) -> Plant:
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        honest = screen_env.ScreenEnv.step
+
+        def leaky(env: Any, action: object) -> Any:
+            try:
+                return honest(env, action)
+            except ActionError as error:
+                change(error, env)
+                raise
+
+        monkeypatch.setattr(screen_env.ScreenEnv, "step", leaky)
+
+    return plant
+
+
+def name_hits(error: ActionError, env: Any) -> None:
+    error.args = (f"{error.args[0]} There are {env.oracle.hit_count} hits.",)
+
+
+def carry_engine(error: ActionError, env: Any) -> None:
+    vars(error)["screen"] = env._screen
+
+
+def into_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = screen_env.ScreenEnv._text
+
+    def leaky(env: Any, *state: Any) -> str:
+        hits = hits_read(env.oracle, env.record.candidates)
+        return f"{honest(env, *state)}{hits} hits\n"
+
+    monkeypatch.setattr(screen_env.ScreenEnv, "_text", leaky)
+
+
+def into_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Screen.step
+
+    def leaky(screen: Any, answers: Any) -> None:
+        logging.getLogger("cads_env").debug("%d hits", screen._channel._oracles[0].hit_count)
+        honest(screen, answers)
+
+    monkeypatch.setattr(Screen, "step", leaky)
+
+
+def into_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Oracle.key
+
+    def leaky(oracle: Oracle, stream: str, seed: int, **parts: Any) -> int:
+        key = honest(oracle, stream, seed, **parts)
+        return key ^ oracle.hit_count if stream == "proposer" else key
+
+    monkeypatch.setattr(Oracle, "key", leaky)
+
+
+IN_REACH: dict[str, Plant] = {
+    "the signal as a side table": side_table(lambda view, oracle: oracle.signal),
+    "twice the signal and one": side_table(lambda view, oracle: 2 * oracle.signal + 1),
+    "the rounded signal": side_table(lambda view, oracle: np.round(oracle.signal, 1)),
+    "the signal ordered by name": side_table(sorted_by_name),
+    "the ranks of the signal": side_table(lambda view, oracle: np.argsort(oracle.signal)),
+    "the labels as a side table": side_table(lambda view, oracle: 1 - oracle.labels),
+    "the signal of tested ones in words": description(of_tested),
+    "the signal encoded in text": description(encoded),
+    "the oracle in a closure": description(with_closure),
+    "a high list of hits": in_views(true_high),
+    "a low list ordered by signal": in_views(ranked_low),
+    "status codes of hits": true_status,
+    "the engine on an exception": in_errors(carry_engine),
+}
+
+IN_BYTES: dict[str, tuple[Plant, set[str]]] = {
+    "a description that counts hits": (
+        description(lambda view, oracle, tested: f"{oracle.hit_count} hits"),
+        set(CHANGES),
+    ),
+    "info that counts hits": (in_infos(screen_env, all_hits), set(CHANGES)),
+    "vector info that counts hits": (in_infos(vector_env, all_hits), set(CHANGES)),
+    "info that counts tested hits": (in_infos(screen_env, hits_read), {"labels of any"}),
+    "status codes of hits": (true_status, {"labels of any"}),
+    "an error that counts hits": (in_errors(name_hits), set(CHANGES)),
+    "a picture in words that counts hits": (into_text, {"labels of any"}),
+    "a log that counts hits": (into_log, set(CHANGES)),
+    "a seed made from the truth": (into_seeds, set(CHANGES)),
+    "the whole signal": (IN_REACH["the signal as a side table"], {"signal of unread"}),
+}
+
+
+@pytest.mark.parametrize("leak", IN_REACH)
+def test_the_search_catches_a_planted_leak(leak: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    IN_REACH[leak](monkeypatch)
+    assert any(scan(pair()))
+
+
+@pytest.mark.parametrize("leak", IN_BYTES)
+def test_the_bytes_betray_a_planted_leak(
+    leak: str, changed: dict[str, Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant, betrayed = IN_BYTES[leak]
+    plant(monkeypatch)
+    assert tells_apart(changed) >= betrayed
