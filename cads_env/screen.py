@@ -32,6 +32,12 @@ UNSEEN, TESTED, LOW, HIGH = 0, 1, 2, 3
 """Status codes of a candidate: not read, read but not released, reads low, reads high."""
 
 
+# glibc maps large arrays anew, at a page fault every 4 KiB, until one that large has been freed;
+# then
+# it keeps them. Freeing one untouched array now saves a tenth of every long campaign later.
+np.empty(31 << 20, np.uint8)
+
+
 class EvidenceRule(NamedTuple):
     """The protocol's own frozen evidence, for ranking and graduation.
 
@@ -91,6 +97,7 @@ class Screen:
         self._slots, self._values = np.empty((n, reads), np.int32), np.empty((n, reads))
         self._starts = np.concatenate([[0], np.cumsum([plan.reads for plan in self.plans])])
         self._cursors = np.zeros(n, np.int64)
+        self._order = np.empty((n, 0), np.int64)
         self._priority_keys = channel.keys("priority")
         self._permuted_keys = channel.keys("permuted-feedback")
         self._blind_keys = channel.keys("blind-reselection")
@@ -295,20 +302,17 @@ class Screen:
         The order is walked, skipping what is observed, and never consumed: an arm that proposes and
         its twin walk the same one. A cursor remembers how far everything is observed.
         """
-        keys = self._priority_keys
         if self.protocol.fallback_priority == "round":
-            keys = self._channel.keys("priority", round=self.round)
+            self._priority_keys = self._channel.keys("priority", round=self.round)
+            self._order = self._order[:, :0]
             self._cursors[:] = 0
-        rows = np.arange(self.n)[:, None] * self.m
-        known = self._is_observed.reshape(-1)
+        known, rows = self._is_observed.reshape(-1), np.arange(self.n)[:, None] * self.m
         # Only a hint of how far to look; proposals made earlier make the walk a little longer.
         width = int(needed.max())
         while True:
-            # Past the end the walk stands still on the last entry; by then every one was passed.
-            positions = np.minimum(self._cursors[:, None] + np.arange(width), self.m - 1)
-            found = priority(keys, positions, self.m)
-            free = ~known.take(found + rows)
-            if free.all() and (needed == width).all():
+            found, inside = self._order_from_cursors(width)
+            free = ~known.take(found + rows) & inside
+            if (needed == width).all() and free.all():
                 chosen, passed = found.reshape(-1), needed
                 break
             order = np.cumsum(free, axis=1)
@@ -320,6 +324,24 @@ class Screen:
         known[chosen + np.repeat(rows[:, 0], needed)] = True
         self._cursors += passed
         return chosen
+
+    def _order_from_cursors(self, width: int) -> tuple[Ints, NDArray[np.bool_]]:
+        """The next `width` entries of each fallback order, and which of them exist."""
+        start, end = int(self._cursors.min()), int(self._cursors.max())
+        length = self._order.shape[1]
+        if end + width > length and length < self.m:
+            # Drawn ahead for the whole campaign where that is short, so that rounds share the cost.
+            ahead = max(end + width, min(2 * length, 4096), min(self._candidates.shape[1], 4096))
+            positions = np.arange(length, min(ahead, self.m))
+            more = priority(self._priority_keys, positions, self.m)
+            self._order = np.concatenate([self._order, more], axis=1)
+            length = self._order.shape[1]
+        if start == end and end + width <= length:
+            return self._order[:, end : end + width], np.ones((1, 1), np.bool_)
+        positions = self._cursors[:, None] + np.arange(width)
+        inside = positions < length
+        entries = np.take_along_axis(self._order, np.where(inside, positions, 0), axis=1)
+        return entries, inside
 
     def _reselect(self, plan: RoundPlan) -> tuple[Ints, Ints | None]:
         """Observed position and turn of each further read of the round."""

@@ -44,21 +44,22 @@ WRONG_ACTIONS: Sequence[Any] = (np.zeros(3), np.full(6, 99), [0.5] * 6)
 
 
 def pair() -> Pair:
-    return tiny_registry(60, 24, seed=4)
+    return tiny_registry(90, 36, seed=4)
 
 
 class Arm:
     """Names what reads high with its neighbours, nonsense and repeats; keeps what it receives."""
 
-    def __init__(self, received: list[Any], seed: int = 0) -> None:
+    def __init__(self, received: list[Any], **arguments: Any) -> None:
         self.received = received
-        received.append(seed)
+        received.append(arguments)
 
     def propose(self, view: View) -> Proposal:
         self.received.append(view)
         number = {name: i for i, name in enumerate(view.identifiers)}
-        near = [view.identifiers[(number[name] + 1) % 60] for name in view.high]
-        names = ["NOBODY", *near, *view.identifiers[view.round :: 9], *near[:1]]
+        size = len(view.identifiers)
+        near = [view.identifiers[(number[name] + 1) % size] for name in view.high]
+        names = ["NOBODY", *near, *view.identifiers[view.round :: 14], *near[:1]]
         return Proposal(tuple(names), raw="because", usage={"tokens": float(len(near))})
 
 
@@ -76,8 +77,8 @@ def evaluated(truth: Pair, kind: type[Arm] = Arm) -> list[Any]:
     """What an agent receives in `evaluate`, and the message when it breaks."""
     received: list[Any] = []
 
-    def factory(seed: int) -> Arm:
-        return kind(received, seed)
+    def factory(**arguments: Any) -> Arm:
+        return kind(received, **arguments)
 
     try:
         cads_env.evaluate(factory, registry=truth, protocol=NOISY, seeds=[SEED])
@@ -191,12 +192,13 @@ def read_by_anyone(truth: Pair) -> set[int]:
 
 def other_signal(truth: Pair) -> Pair:
     """Other u, and other legal labels, for every candidate that nobody reads."""
-    unread = np.setdiff1d(np.arange(60), sorted(read_by_anyone(truth)))
+    unread = np.setdiff1d(np.arange(truth[0].m), sorted(read_by_anyone(truth)))
     signal, labels = truth[1].signal.copy(), truth[1].labels.copy()
-    assert unread.size >= 8
+    assert unread.size >= 12
+    hits = (int(labels[unread].sum()) + unread.size // 2) % unread.size
     signal[unread] = -3.0 * np.abs(signal[unread]) - 1.0
     labels[unread] = False
-    risen = unread[: unread.size // 2]
+    risen = unread[:hits]
     signal[risen], labels[risen] = 2.0 + np.arange(risen.size), True
     return truth[0], dataclasses.replace(truth[1], signal=signal, labels=labels)
 

@@ -7,7 +7,7 @@ broke is reported and never averaged in; an agent's own exception stops the run 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +25,7 @@ from cads_env.errors import (
 from cads_env.panel import Panel
 from cads_env.proposer import Proposer, ProposerFailed
 from cads_env.protocol import Feedback, Protocol, load_protocol
-from cads_env.record import ORIGINS, PROPOSER, Record
+from cads_env.record import ORIGINS, PROPOSER, Delivery, Record
 from cads_env.registry import RELABEL_MODES, Oracle, Registry, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec, resolve_agents
 from cads_env.run.folder import RunFolder, environment, new_folder
@@ -283,8 +283,10 @@ class _Run:
         }
         every = self.rows.values()
         return RunResult(
-            campaigns=pd.DataFrame([r for rows in every for r in rows.campaigns]),
-            rounds=pd.DataFrame([r for rows in every for r in rows.rounds]),
+            campaigns=pd.DataFrame(
+                [r for rows in every for r in rows.campaigns], columns=CAMPAIGN_COLUMNS
+            ),
+            rounds=pd.DataFrame([r for rows in every for r in rows.rounds], columns=ROUND_COLUMNS),
             declarations=pd.DataFrame(
                 [r for rows in every for r in rows.declarations], columns=DECLARATION_COLUMNS
             ),
@@ -365,6 +367,14 @@ def _round_rows(
     return rows
 
 
+CAMPAIGN_COLUMNS: Final = [
+    "arm", "registry", "seed", "m", "hits", *(f.name for f in fields(Outcome)), "reference_true",
+    "reads", "observed", *Delivery.COUNTS, "registry_hash", "reads_sha256", "twin_reads_sha256",
+]  # fmt: skip
+ROUND_COLUMNS: Final = [
+    "arm", "registry", "seed", "round", "reads", *Delivery.COUNTS, "proposed",
+    "accepted_identifiers", "refused", "usage", "text",
+]  # fmt: skip
 DECLARATION_COLUMNS: Final = [
     "arm", "registry", "seed", "identifier", "is_hit", "log_e", "reads", "first_round",
     "origin", "in_twin",
