@@ -66,7 +66,8 @@ class ReadBatch:
     @property
     def rows(self) -> Ints:
         """Campaign of each read, shape (r,)."""
-        return self.positions // self.candidate_table.shape[1]
+        rows: Ints = self.positions // self.candidate_table.shape[1]
+        return rows
 
     @property
     def candidates(self) -> Ints:

@@ -52,7 +52,8 @@ def resolve(proposal: Proposal, index: Mapping[str, int]) -> Answer:
         proposal.identifiers,
         proposal.attempts,
         dict(proposal.usage) or None,
-        proposal.raw,
+        # A lone surrogate, as in a cut answer of a server, is nothing that a data frame can hold.
+        proposal.raw.encode("utf-8", "replace").decode("utf-8"),
     )
 
 

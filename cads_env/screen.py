@@ -247,15 +247,13 @@ class Screen:
         )
         self._slots[:, start:stop] = slots
         self._values[:, start:stop] = values.reshape(slots.shape)
-        distinct = turns is None
-        if distinct:
-            counts[positions] = visits + 1
-        else:
-            np.add.at(counts, positions, 1)
-        _accumulate(self._sums, positions, values, distinct)
+        # Of repeated positions the last is kept, and that is the latest visit.
+        counts[positions] = visits + 1
+        # add.at adds read after read, so sums do not depend on how a round was put together.
+        np.add.at(self._sums.reshape(-1), positions, values)
         if self._evidence is not None and self._log_evidence is not None:
             increments = self._evidence.log_increments(values)
-            _accumulate(self._log_evidence, positions, increments, distinct)
+            np.add.at(self._log_evidence.reshape(-1), positions, increments)
 
     def _past_reads(self, slots: Ints, position: int, stop: int) -> Floats:
         row, column = divmod(position, slots.shape[1])
@@ -411,12 +409,3 @@ class Screen:
                 setattr(part, name, value[rows].copy())
         part._summary = None
         return part
-
-
-def _accumulate(totals: Floats, positions: Ints, values: Floats, distinct: bool) -> None:
-    """Add values to flat positions of totals, one read after the other."""
-    flat = totals.reshape(-1)
-    if distinct:
-        flat[positions] = flat.take(positions) + values
-    else:
-        np.add.at(flat, positions, values)

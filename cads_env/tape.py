@@ -171,10 +171,10 @@ def coins(first_bits: NDArray[np.uint16], states: UInt64s, probability: float) -
     first, rest = threshold >> 64, threshold & _MASK_64
     if first > _LOW_BITS:
         return np.arange(first_bits.size)
-    heads = first_bits < first
-    tied = np.flatnonzero(first_bits == first)
-    heads[tied] = scrambled(states.take(tied), 1) < np.uint64(rest)
-    return np.flatnonzero(heads)
+    at = np.flatnonzero(first_bits <= first)
+    tied = np.flatnonzero(first_bits.take(at) == first)
+    lost = scrambled(states.take(at.take(tied)), 1) >= np.uint64(rest)
+    return np.delete(at, tied[lost])
 
 
 def normals(random_bits: UInt64s, out: Float64s | None = None) -> Float64s:
@@ -276,7 +276,8 @@ def _rational(x: Float64s, coefficients: tuple[NDArray[np.float64], ...]) -> Flo
     for pair in coefficients[2:]:
         np.multiply(both, x, out=both)
         np.add(both, pair, out=both)
-    return np.divide(both[0], both[1], out=both[0])
+    quotient: Float64s = np.divide(both[0], both[1], out=both[0])
+    return quotient
 
 
 def _invert_normal(centred: Float64s) -> None:
@@ -360,7 +361,8 @@ def _feistel(words: UInt64s, constants: UInt64s, width: int) -> UInt64s:
         np.right_shift(mixed, np.uint64(64 - kept), out=mixed)
         np.bitwise_xor(half, mixed, out=half)
     np.left_shift(high, np.uint64(low_width), out=high)
-    return np.bitwise_or(high, low, out=high)
+    joined: UInt64s = np.bitwise_or(high, low, out=high)
+    return joined
 
 
 def _round_constants(keys: UInt64s) -> UInt64s:

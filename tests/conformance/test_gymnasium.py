@@ -34,8 +34,7 @@ def test_the_usual_wrappers_fit(name: str) -> None:
     env: Any = gym.make(name, render_mode="rgb_array")
     env = gym.wrappers.RecordEpisodeStatistics(env)
     env = gym.wrappers.FlattenObservation(env)
-    env = gym.wrappers.TimeAwareObservation(env)
-    env = gym.wrappers.TransformReward(env, lambda reward: reward / 100)
+    env = gym.wrappers.TransformReward(env, lambda reward: float(reward) / 100)
     seen, _ = env.reset(seed=0)
     assert env.observation_space.contains(seen)
     for _ in range(12):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import gymnasium as gym
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from cads_env.envs import ScreenVectorEnv, make
 from cads_env.panel import Panel
+from cads_env.registry import Oracle, Registry
 from cads_env.score import resolve_certificate
 from cads_env.testing import tiny_protocol, tiny_registry
 
@@ -21,9 +23,14 @@ SMALL = "synthetic-depmap-6000/0"
 Actions = NDArray[np.int64]
 
 
-def tiny_panel(size: int = 5, m: int = 60) -> Panel:
-    """A panel of made-up registries."""
-    return Panel.of([tiny_registry(m, seed=i, name=f"tiny/{i}") for i in range(size)], name="tiny")
+@cache
+def _tiny_pairs() -> list[tuple[Registry, Oracle]]:
+    return [tiny_registry(seed=i, name=f"tiny/{i}") for i in range(5)]
+
+
+def tiny_panel() -> Panel:
+    """A new panel of five made-up registries of 60 candidates."""
+    return Panel.of(_tiny_pairs(), name="tiny")
 
 
 def tiny_env(**arguments: Any) -> gym.Env[Any, Any]:
@@ -91,6 +98,6 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, np.ndarray) and left.dtype == object:
         return left.shape == right.shape and same(left.tolist(), right.tolist())
     if isinstance(left, np.ndarray):
-        alike = left.dtype == right.dtype and left.shape == right.shape
+        alike = bool(left.dtype == right.dtype) and left.shape == right.shape
         return alike and left.tobytes() == right.tobytes()
     return pickle.dumps(left) == pickle.dumps(right)

@@ -9,9 +9,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from cads_agents.module_learner import ModuleLearner
 
 import cads_env
+from cads_agents.module_learner import ModuleLearner
 from cads_env.score import play_twin
 from cads_env.testing import tiny_protocol
 from tests.envs.campaigns import (
@@ -23,7 +23,7 @@ from tests.envs.campaigns import (
     tiny_vector,
 )
 
-PANEL = {"registry": "synthetic-depmap-6000:dev", "rounds": 6}
+PANEL: dict[str, Any] = {"registry": "synthetic-depmap-6000:dev", "rounds": 6}
 SEEDS = range(500, 520)
 """Twenty campaigns on twenty registries of the panel."""
 
@@ -39,7 +39,8 @@ def one_by_one(act: bool) -> dict[int, Trace]:
 def trace(env: gym.Env[Any, Any], seed: int, act: bool) -> Trace:
     screen: Any = env.unwrapped
     seen = [env.reset(seed=seed)[0]]
-    over, info = False, {}
+    info: dict[str, Any] = {}
+    over = False
     while not over:
         action = action_in(env, len(seen) - 1, seed) if act else screen.action_for([])
         observation, _, over, _, info = env.step(action)

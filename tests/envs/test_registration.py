@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -206,12 +207,9 @@ def test_a_registry_and_a_protocol_are_also_taken_by_path(tmp_path: Path) -> Non
 def test_unusable_arguments_are_refused_by_name(
     vector: bool, arguments: dict[str, Any], error: type[Exception], pattern: str
 ) -> None:
-    arguments = {"registry": SMALL} | arguments
+    build = partial(gym.make_vec, num_envs=2) if vector else gym.make
     with pytest.raises(error, match=pattern):
-        if vector:
-            gym.make_vec("CADSScreen-v0", num_envs=2, **arguments)
-        else:
-            gym.make("CADSScreen-v0", **arguments)
+        build("CADSScreen-v0", **({"registry": SMALL} | arguments))
 
 
 def test_a_panel_of_unequal_sizes_is_refused() -> None:

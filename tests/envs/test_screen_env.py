@@ -21,7 +21,7 @@ from tests.envs.campaigns import SMALL, action_in, play, same, tiny_env, tiny_pa
 Env = gym.Env[Any, Any]
 
 
-@pytest.fixture()
+@pytest.fixture
 def env() -> Env:
     return tiny_env()
 

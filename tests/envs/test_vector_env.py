@@ -99,7 +99,7 @@ def test_rows_equal_single_environments_in_every_byte() -> None:
     steps = [(seen, info)] + [envs.step(actions_at(step)) for step in range(5)]
     for row in range(4):
         env = tiny_env()
-        alone = [env.reset(seed=7 + row)]
+        alone: list[Any] = [env.reset(seed=7 + row)]
         alone += [env.step(actions_at(step)[row]) for step in range(5)]
         for together, single in zip(steps, alone, strict=True):
             for key, value in single[0].items():
@@ -145,7 +145,8 @@ def test_a_registered_vector_environment_plays_twelve_rounds_each_time(mode: str
     envs = gym.make_vec(
         "CADSScreen-v0", num_envs=2, registry="synthetic-depmap-6000/0", autoreset_mode=mode
     )
-    lengths, length = [], 0
+    lengths: list[int] = []
+    length = 0
     envs.reset(seed=0)
     while len(lengths) < 3:
         _, _, ended, _, info = envs.step(envs.action_space.sample())
@@ -375,7 +376,7 @@ def test_an_unusable_number_of_campaigns_is_refused(changes: dict[str, Any]) -> 
 
 
 def test_an_unknown_mode_and_a_mixed_panel_are_refused() -> None:
-    with pytest.raises(ActionError, match="autoreset_mode is 'Never'.*'SameStep'"):
+    with pytest.raises(ActionError, match=r"autoreset_mode is 'Never'.*'SameStep'"):
         tiny_vector("Never")
     mixed = Panel.of([tiny_registry(60), tiny_registry(61, name="other")], name="mixed")
     judge = resolve_certificate(None, tiny_protocol())
