@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cads_env.protocol import Protocol
 from cads_env.registry import Oracle
@@ -20,7 +21,6 @@ from cads_env.tape import (
     derive_key,
     normals,
     priority,
-    priority_span,
     uniforms,
 )
 
@@ -54,7 +54,7 @@ class Tape:
         )
 
     def read(self, candidate: int, visit: int) -> tuple[float, int, float]:
-        """The normal, the coin's 64 bits and the law's uniform number of one read."""
+        """The normal, the coin's 76 bits and the law's uniform number of one read."""
         block = (candidate, visit // _VISITS_AT_ONCE)
         if block not in self._blocks:
             first = block[1] * _VISITS_AT_ONCE
@@ -64,12 +64,17 @@ class Tape:
             )
             self._blocks[block] = (
                 normals(bits(words, visits, 0)).tolist(),
-                bits(words, visits, 1).tolist(),
+                self._coins(words, visits),
                 uniforms(bits(words, visits, 2)).tolist(),
             )
         at = visit % _VISITS_AT_ONCE
         normal, coin, uniform = self._blocks[block]
         return normal[at], coin[at], uniform[at]
+
+    def _coins(self, words: NDArray[np.uint64], visits: NDArray[np.int64]) -> list[int]:
+        """76 bits a read: the 12 that its normal leaves over, then the 64 of slot 1."""
+        pairs = zip(bits(words, visits, 0).tolist(), bits(words, visits, 1).tolist(), strict=True)
+        return [(first % 2**12) * 2**64 + second for first, second in pairs]
 
     def label(self, stream: str, index: int, round: int) -> int:
         """64 bits of a stream that no effect enters, for one index in one round."""
@@ -78,9 +83,8 @@ class Tape:
 
     def order(self, key: int, m: int) -> list[int]:
         """The whole fallback order."""
-        positions = np.arange(priority_span(m))[None]
-        entries = priority(np.array([key], np.uint64), positions, m)[0].tolist()
-        return [int(entry) for entry in entries if entry < m]
+        order: list[int] = priority(np.array([key], np.uint64), np.arange(m), m)[0].tolist()
+        return order
 
 
 class ReferenceScreen:
@@ -250,7 +254,7 @@ class ReferenceScreen:
         normal, coin, uniform = self.tape.read(candidate, visit)
         value = normal * p.noise_sd + self.signal[candidate]
         low, high = float(p.law_options["low"]), float(p.law_options["high"])
-        if coin < int(p.epsilon * 2**64):
+        if coin < int(p.epsilon * 2**76):
             value += low + (high - low) * uniform
         self.reads[candidate].append(value)
         self.played.slots.append(self.played.candidates.index(candidate))

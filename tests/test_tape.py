@@ -19,15 +19,16 @@ from scipy.special import ndtri
 import cads_env
 from cads_env.tape import (
     WORDS_PER_VISIT,
-    below,
     bits,
     candidate_words,
+    coin_bits,
+    coins,
     derive_key,
     normal_quantile,
     normals,
     priority,
-    priority_span,
     uniforms,
+    visit_states,
 )
 
 CANDIDATES = np.arange(10_000)
@@ -48,9 +49,8 @@ def sha256(array: NDArray[Any]) -> str:
 
 
 def order(key: int, m: int) -> list[int]:
-    """The candidates of a priority order, one after the other."""
-    entries = priority(keys(key), np.arange(priority_span(m)), m)[0]
-    candidates: list[int] = entries[entries < m].tolist()
+    """A whole priority order."""
+    candidates: list[int] = priority(keys(key), np.arange(m), m)[0].tolist()
     return candidates
 
 
@@ -209,11 +209,11 @@ def test_neighbouring_candidates_visits_and_slots_are_uncorrelated() -> None:
     assert np.abs(correlations).max() < 5 / n**0.5
 
 
-@pytest.mark.parametrize("size", [1, 12_287, 12_288, 12_289, 30_000])
+@pytest.mark.parametrize("size", [1, 32_767, 32_768, 32_769, 70_000])
 def test_normals_do_not_depend_on_how_many_are_drawn_at_once(size: int) -> None:
     raw = bits(candidate_words(keys(5), np.arange(size)), np.zeros(size, np.int64), 0)
     together = normals(raw.copy())
-    at = sorted({0, size // 2, size - 1, *(i for i in (12_287, 12_288, 16_384) if i < size)})
+    at = sorted({0, size // 2, size - 1, *(i for i in (32_767, 32_768, 65_536) if i < size)})
     for i in at:
         assert normals(raw[i : i + 1].copy()).tobytes() == together[i : i + 1].tobytes()
     np.testing.assert_array_equal(
@@ -231,19 +231,49 @@ def test_uniforms_lie_in_the_half_open_unit_interval() -> None:
     assert stats.kstest(numbers, "uniform").pvalue > 1e-3
 
 
+def falls(probability: float, n: int = 100_000, key: int = 9) -> NDArray[np.int64]:
+    """Candidates whose coin falls at their first read."""
+    states = visit_states(candidate_words(keys(key), np.arange(n)), np.zeros(n, np.int64))
+    first = coin_bits(bits(candidate_words(keys(key), np.arange(n)), np.zeros(n, np.int64), 0))
+    return coins(first, states, probability)
+
+
 def test_a_coin_of_probability_0_never_falls_and_of_1_always() -> None:
-    assert below(0.0) == 0
-    assert below(1.0) is None
-    assert below(0.5) == 2**63
+    assert falls(0.0).tolist() == []
+    assert falls(1.0).tolist() == list(range(100_000))
 
 
-def test_a_coin_falls_as_often_as_its_probability_says() -> None:
-    threshold = below(0.1)
-    assert threshold is not None
-    assert int(threshold) / 2**64 == pytest.approx(0.1, abs=1e-15)
-    raw = bits(candidate_words(keys(9), np.arange(100_000)), np.zeros(100_000, np.int64), 1)
-    falls = int((raw < threshold).sum())
-    assert stats.binomtest(falls, 100_000, 0.1).pvalue > 1e-3
+@pytest.mark.parametrize("probability", [0.0001, 0.1, 0.5, 0.9, 819 / 4096, 820.5 / 4096])
+def test_a_coin_falls_as_often_as_its_probability_says(probability: float) -> None:
+    count = falls(probability).size
+    assert stats.binomtest(count, 100_000, probability).pvalue > 1e-3
+
+
+def test_a_coin_is_decided_by_12_bits_and_in_a_tie_by_64_more() -> None:
+    n = 50_000
+    words, visits = candidate_words(keys(9), np.arange(n)), np.zeros(n, np.int64)
+    first = (bits(words, visits, 0) % np.uint64(2**12)).tolist()
+    second = bits(words, visits, 1).tolist()
+    for probability in (0.1, 0.3, 1 - 2**-53, 2**-30):
+        bar = int(probability * 2**76)
+        pairs = zip(first, second, strict=True)
+        expected = [i for i, (a, b) in enumerate(pairs) if a * 2**64 + b < bar]
+        assert falls(probability, n).tolist() == expected
+    ties = sum(a == int(0.1 * 2**12) for a in first)
+    assert ties > 0
+
+
+def test_a_likelier_coin_falls_wherever_a_less_likely_one_does() -> None:
+    few, more = set(falls(0.1).tolist()), set(falls(0.1001).tolist())
+    assert few < more
+
+
+def test_coins_do_not_depend_on_the_normals_of_their_reads() -> None:
+    n = 100_000
+    words, visits = candidate_words(keys(9), np.arange(n)), np.zeros(n, np.int64)
+    z = normals(bits(words, visits, 0))
+    for part in (z[falls(0.1)], z[falls(0.5)]):
+        assert stats.kstest(part, "norm").pvalue > 1e-3
 
 
 # -- the fallback's order --------------------------------------------------------------------------
@@ -261,22 +291,21 @@ def test_a_priority_order_holds_every_candidate_once(m: int) -> None:
 def test_every_order_of_a_tiny_registry_is_equally_likely(m: int) -> None:
     counts = dict.fromkeys(permutations(range(m)), 0)
     many = np.array([derive_key("priority", seed=k) for k in range(12_000)], np.uint64)
-    for row in priority(many, np.arange(priority_span(m)), m):
-        counts[tuple(row[row < m].tolist())] += 1
+    for row in priority(many, np.arange(m), m):
+        counts[tuple(row.tolist())] += 1
     assert stats.chisquare(list(counts.values())).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("m", [5, 12, 60, 64, 100, 300])
 def test_every_candidate_is_equally_likely_at_the_front_and_at_the_end(m: int) -> None:
     many = np.array([derive_key("priority", seed=k) for k in range(6_000)], np.uint64)
-    entries = priority(many, np.arange(priority_span(m)), m)
-    rows = [row[row < m] for row in entries]
-    for place in (0, 1, m // 2, m - 1):
-        counts = np.bincount([int(row[place]) for row in rows], minlength=m)
-        assert stats.chisquare(counts).pvalue > 1e-4, place
-    # Pairs of neighbours: whether the second comes later in the registry is a fair coin.
-    rises = sum(int(row[1]) > int(row[0]) for row in rows)
-    assert stats.binomtest(rises, len(rows)).pvalue > 1e-4
+    places = np.array([0, 1, m // 2, m - 1])
+    entries = priority(many, places, m)
+    for place, column in zip(places, entries.T, strict=True):
+        assert stats.chisquare(np.bincount(column, minlength=m)).pvalue > 1e-4, place
+    # Whether the second comes later in the registry than the first is a fair coin.
+    rises = int((entries[:, 1] > entries[:, 0]).sum())
+    assert stats.binomtest(rises, len(entries)).pvalue > 1e-4
 
 
 def test_consecutive_keys_give_unrelated_orders() -> None:
@@ -290,7 +319,7 @@ def test_consecutive_keys_give_unrelated_orders() -> None:
 @pytest.mark.parametrize("m", [3, 64, 1000])
 def test_one_entry_equals_the_same_entry_of_a_batch(m: int) -> None:
     many = keys(3, 2**63, 77)
-    positions = np.arange(priority_span(m))
+    positions = np.arange(m)
     batch = priority(many, positions, m)
     for row, key in enumerate(many):
         for place in {0, 1, m // 2, m - 1}:
@@ -302,10 +331,21 @@ def test_one_entry_equals_the_same_entry_of_a_batch(m: int) -> None:
 
 def test_a_priority_order_of_a_registry_of_any_size_can_be_entered_anywhere() -> None:
     m = 2**40 + 1
-    entries = priority(keys(1), np.array([0, 1, 2**40, priority_span(m) - 1]), m)[0]
-    assert len(set(entries.tolist())) == 4
-    assert (entries >= 0).all()
-    assert (entries < priority_span(m)).all()
+    entries = priority(keys(1), np.array([0, 1, 2**40]), m)[0]
+    assert len(set(entries.tolist())) == 3
+    assert ((entries >= 0) & (entries < m)).all()
+
+
+@pytest.mark.parametrize("m", [7, 40, 1000])
+def test_neighbours_in_a_priority_order_are_unrelated(m: int) -> None:
+    many = np.array([derive_key("priority", seed=k) for k in range(8_000)], np.uint64)
+    entries = priority(many, np.arange(3), m)
+    for left, right in ((0, 1), (1, 2), (0, 2)):
+        difference = (entries[:, right] - entries[:, left]) % m
+        counts = np.bincount(difference, minlength=m)
+        assert counts[0] == 0
+        # Every other difference modulo m is equally likely.
+        assert stats.chisquare(counts[1:]).pvalue > 1e-4
 
 
 # -- the house rule --------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def _resolve_text(text: str) -> AgentSpec:
     head, _, tail = text.partition(":")
     points = _entry_points()
     if head in points:
-        return AgentSpec(text, points[head].value, _load_entry(points[head]), _options(tail, text))
+        return AgentSpec(head, points[head].value, _load_entry(points[head]), _options(tail, text))
     if head.endswith(".py") or text.endswith(".py"):
         path, _, name = text.partition(".py:") if ".py:" in text else (text[:-3], "", "")
         return _from_file(Path(path + ".py"), name, text)
