@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,9 +70,23 @@ class Outcome:
     naive_false: int
 
 
-def score(
-    record: Record, twin: Record, oracle: Oracle, certificate: Certificate
-) -> tuple[Outcome, Declaration]:
+class Scored(NamedTuple):
+    """A scored campaign.
+
+    Attributes:
+        outcome: The score.
+        declaration: The arm's declaration.
+        is_hit: Whether each declared candidate is a hit, shape (D,).
+        in_twin: Whether the twin declares it too, shape (D,).
+    """
+
+    outcome: Outcome
+    declaration: Declaration
+    is_hit: NDArray[np.bool_]
+    in_twin: NDArray[np.bool_]
+
+
+def score(record: Record, twin: Record, oracle: Oracle, certificate: Certificate) -> Scored:
     """Declare from a record and compare with the oracle and the twin.
 
     Args:
@@ -82,14 +96,15 @@ def score(
         certificate: Judges both records.
 
     Returns:
-        The outcome and the arm's declaration.
+        Outcome, declaration, and what each declared candidate is.
 
     Raises:
         InvariantError: An identity of `Outcome` is broken (a bug in this package).
     """
     declaration = certificate.declare(record)
     labels = oracle.labels
-    hits = declaration.indices[labels[declaration.indices]]
+    is_hit = labels[declaration.indices]
+    hits = declaration.indices[is_hit]
     twin_indices = certificate.declare(twin).indices
     twin_hits = twin_indices[labels[twin_indices]]
     proposed = record.candidates[record.origins == PROPOSER]
@@ -124,7 +139,7 @@ def score(
         naive_false=int(naive.size - labels[naive].sum()),
     )
     _assert_identities(outcome, record)
-    return outcome, declaration
+    return Scored(outcome, declaration, is_hit, np.isin(declaration.indices, twin_indices))
 
 
 def _assert_identities(outcome: Outcome, record: Record) -> None:

@@ -45,6 +45,7 @@ class Tape:
 
     def __init__(self, oracle: Oracle, seed: int) -> None:
         self._oracle, self._seed = oracle, seed
+        self._orders: dict[int, list[int]] = {}
         self._blocks: dict[tuple[int, int], tuple[list[float], list[int], list[float]]] = {}
 
     def key(self, stream: str, **parts: int) -> int:
@@ -83,8 +84,10 @@ class Tape:
 
     def order(self, key: int, m: int) -> list[int]:
         """The whole fallback order."""
-        order: list[int] = priority(np.array([key], np.uint64), np.arange(m), m)[0].tolist()
-        return order
+        if key not in self._orders:
+            entries = priority(np.array([key], np.uint64), np.arange(m), m)
+            self._orders[key] = entries[0].tolist()
+        return self._orders[key]
 
 
 class ReferenceScreen:

@@ -110,8 +110,8 @@ def test_normals_are_frozen() -> None:
 
 def test_the_priority_order_is_frozen() -> None:
     entries = order(derive_key("priority", seed=0), 18_159)
-    assert entries[:5] == []
-    assert sha256(np.array(entries[:10_000], np.int64)) == ""
+    assert entries[:5] == [5899, 10881, 7318, 3383, 14927]
+    assert sha256(np.array(entries[:10_000], np.int64)) == "42444ebde16c0e7f60e82e787b7a660a8fb58e2b8a40cc3f39162bb97e92a90d"
 
 
 # -- keys ------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_quantiles_cover_both_tails_smoothly() -> None:
     p = np.array(
         [1, 2**10, 2**17, 2**49, 5 * 2**50, 2**52, 2**53 - 2**49, 2**53 - 2**10, 2**53 - 1]
     )
-    p *= 2.0**-53
+    p = p * 2.0**-53
     np.testing.assert_allclose(normal_quantile(p), ndtri(p), rtol=2e-15, atol=0)
     assert normal_quantile(p.reshape(3, 3)).shape == (3, 3)
     assert (np.diff(normal_quantile(np.linspace(0.001, 0.999, 9_999))) > 0).all()
@@ -290,7 +290,7 @@ def test_a_priority_order_holds_every_candidate_once(m: int) -> None:
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_every_order_of_a_tiny_registry_is_equally_likely(m: int) -> None:
     counts = dict.fromkeys(permutations(range(m)), 0)
-    many = np.array([derive_key("priority", seed=k) for k in range(12_000)], np.uint64)
+    many = np.array([derive_key("priority", seed=k) for k in range(8_000)], np.uint64)
     for row in priority(many, np.arange(m), m):
         counts[tuple(row.tolist())] += 1
     assert stats.chisquare(list(counts.values())).pvalue > 1e-3

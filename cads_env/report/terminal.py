@@ -31,9 +31,11 @@ def run_table(result: RunResult) -> RenderableType:
         f"{result.protocol.name} on {result.panel}, q = {certificate.q:g}, "
         f"epsilon_bar = {certificate.epsilon_bar:g}"
     )
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False
+    )
     table.add_column("arm", overflow="fold", min_width=10)
-    for column in ("true", "false", "FDR <=", "twin", "net", "95 %", "norm", "reach", "detect"):
+    for column in ("true", "false", "FDR<", "twin", "net", "95 %", "norm", "reach", "det."):
         table.add_column(column, justify="right", no_wrap=True)
     for arm in result.arms.values():
         table.add_row(*_cells(arm))
@@ -68,10 +70,10 @@ def _notes(result: RunResult) -> list[str]:
     n = f"n = {counts.pop()}" if len(counts) == 1 else _counts_by_arm(result)
     notes = [
         f"{n} campaigns, {result.scope}, {result.identifiers} identifiers.",
-        "true, false: mean certified hits and nulls; FDR <=: 95 % upper bound of P(any false).",
+        "true, false: mean certified hits and nulls; FDR<: 95 % upper bound of P(any false).",
         "twin: the same loop with the proposer removed. net = true - twin, paired t interval.",
         "norm = net / (reference - twin). reach: proposal slots early enough to be certified, of "
-        "all. detect: net found with 80 % power at this n.",
+        "all. det.: net found with 80 % power at this n.",
         "* proposes by the true effects: no agent, the most that ranking can reach here.",
     ]
     if result.panel.startswith("synthetic-"):

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from cads_env.campaign import open_screen, play
-from cads_env.certificate import Certificate, Declaration
+from cads_env.certificate import Certificate
 from cads_env.delivery import ACCEPTED
 from cads_env.errors import (
     AgentError,
@@ -30,7 +30,7 @@ from cads_env.registry import RELABEL_MODES, Oracle, Registry, RelabelMode, rela
 from cads_env.run.agents import AgentSpec, resolve_agents
 from cads_env.run.folder import RunFolder, environment, new_folder
 from cads_env.run.result import Failure, RunResult, summarise
-from cads_env.score import TWINS, Outcome, play_reference, resolve_certificate, score
+from cads_env.score import TWINS, Outcome, Scored, play_reference, resolve_certificate, score
 
 KEPT_READS: Final = 5_000
 """Reads of campaigns up to this size are stored; those of longer ones follow from the seed."""
@@ -227,7 +227,7 @@ class _Run:
         registry, oracle = relabel(*self.panel.for_seed(seed), self.identifiers, seed)
         twin = TWINS.get(registry, oracle, self.protocol, seed)
         best = play_reference(registry, oracle, self.protocol, seed)
-        outcome, _ = score(best, twin, oracle, self.certificate)
+        outcome = score(best, twin, oracle, self.certificate).outcome
         self.registries.setdefault(
             registry.hash,
             {
@@ -252,12 +252,12 @@ class _Run:
             if files is not None:
                 files.log("failed", **failed._asdict())
             return
-        outcome, declaration = score(record, campaign.twin, oracle, self.certificate)
+        scored = score(record, campaign.twin, oracle, self.certificate)
         key = {"arm": spec.name, "registry": registry.name, "seed": seed}
         rows = _Rows(
-            [_campaign_row(key, campaign, record, outcome)],
+            [_campaign_row(key, campaign, record, scored.outcome)],
             _round_rows(key, record, registry),
-            _declaration_rows(key, campaign, record, declaration, self.certificate),
+            _declaration_rows(key, campaign.registry, record, scored),
         )
         mine = self.rows[spec.name]
         for name in ("campaigns", "rounds", "declarations"):
@@ -340,9 +340,7 @@ def _campaign_row(
     }
 
 
-def _round_rows(
-    key: Mapping[str, Any], record: Record, registry: Registry
-) -> list[dict[str, Any]]:
+def _round_rows(key: Mapping[str, Any], record: Record, registry: Registry) -> list[dict[str, Any]]:
     rows = []
     first_rounds = record.first_rounds
     for round, delivery in enumerate(record.deliveries):
@@ -382,28 +380,25 @@ DECLARATION_COLUMNS: Final = [
 
 
 def _declaration_rows(
-    key: Mapping[str, Any],
-    campaign: Campaign,
-    record: Record,
-    declaration: Declaration,
-    certificate: Certificate,
+    key: Mapping[str, Any], registry: Registry, record: Record, scored: Scored
 ) -> list[dict[str, Any]]:
-    twin = set(certificate.declare(campaign.twin).indices.tolist())
     position = {candidate: i for i, candidate in enumerate(record.candidates.tolist())}
     counts, first = record.counts, record.first_rounds
+    declaration = scored.declaration
+    columns = (declaration.indices, declaration.log_e, scored.is_hit, scored.in_twin)
     rows = []
-    for index, log_e in zip(declaration.indices.tolist(), declaration.log_e.tolist(), strict=True):
+    for index, log_e, is_hit, in_twin in zip(*(c.tolist() for c in columns), strict=True):
         at = position[index]
         rows.append(
             {
                 **key,
-                "identifier": campaign.registry.identifiers[index],
-                "is_hit": bool(campaign.oracle.labels[index]),
+                "identifier": registry.identifiers[index],
+                "is_hit": is_hit,
                 "log_e": log_e,
                 "reads": int(counts[at]),
                 "first_round": int(first[at]),
                 "origin": ORIGINS[int(record.origins[at])],
-                "in_twin": index in twin,
+                "in_twin": in_twin,
             }
         )
     return rows

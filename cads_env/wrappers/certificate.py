@@ -59,7 +59,7 @@ def settle(
         Reward and the outcome's info keys, Python numbers.
     """
     twin = TWINS.get(*pair, protocol, seed)
-    outcome, _ = score(record, twin, pair[1], certificate)
+    outcome = score(record, twin, pair[1], certificate).outcome
     paid = {"net": outcome.net, "certified": outcome.true, "none": 0}[reward]
     values = {name: int(getattr(outcome, name)) for name in OUTCOME_KEYS}
     return float(paid), {"scored": True} | values
