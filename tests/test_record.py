@@ -162,8 +162,6 @@ def test_all_contradictions_of_a_record_come_in_one_error() -> None:
 
 def test_the_counts_of_a_delivery_are_all_its_whole_numbers() -> None:
     delivery = Delivery(fresh_slots=3, proposal_slots=2)
-    whole = {
-        name for name in Delivery.__slots__ if type(getattr(delivery, name)) is int
-    }
+    whole = {name for name in Delivery.__slots__ if type(getattr(delivery, name)) is int}
     assert set(delivery.counts()) == whole
     assert delivery.counts()["fresh_slots"] == 3

@@ -111,7 +111,10 @@ def test_normals_are_frozen() -> None:
 def test_the_priority_order_is_frozen() -> None:
     entries = order(derive_key("priority", seed=0), 18_159)
     assert entries[:5] == [5899, 10881, 7318, 3383, 14927]
-    assert sha256(np.array(entries[:10_000], np.int64)) == "42444ebde16c0e7f60e82e787b7a660a8fb58e2b8a40cc3f39162bb97e92a90d"
+    assert (
+        sha256(np.array(entries[:10_000], np.int64))
+        == "42444ebde16c0e7f60e82e787b7a660a8fb58e2b8a40cc3f39162bb97e92a90d"
+    )
 
 
 # -- keys ------------------------------------------------------------------------------------------

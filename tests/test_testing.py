@@ -237,7 +237,9 @@ def test_a_tiny_registry_is_the_same_every_time_and_another_for_every_seed() -> 
     assert oracle.hash != other.hash
     assert (one.m, oracle.hit_count, set(one.side_tables)) == (60, 12, {"prior", "module"})
     assert tiny_registry(7, 6)[1].hit_count == 6
-    assert float(oracle.signal[oracle.labels].min()) > 0 > float(oracle.signal[~oracle.labels].max())
+    assert (
+        float(oracle.signal[oracle.labels].min()) > 0 > float(oracle.signal[~oracle.labels].max())
+    )
 
 
 def test_a_tiny_protocol_takes_any_field() -> None:

@@ -52,6 +52,18 @@ def test_every_observation_is_in_the_space_and_tells_what_the_view_tells(feedbac
     assert codes == ({0, 1} if feedback == "none" else {0, 2, 3})
 
 
+def test_permuted_feedback_shows_the_same_codes_on_other_candidates() -> None:
+    # Re-selection sees the same in both, so that both read the same.
+    full, permuted = tiny_env(), tiny_env(feedback_proposer="permuted")
+    for env in (full, permuted):
+        env.reset(seed=0)
+    for round in range(5):
+        true, other = (env.step(action_in(env, round))[0]["status"] for env in (full, permuted))
+        assert np.array_equal(true > 0, other > 0)
+        assert sorted(true) == sorted(other)
+    assert not np.array_equal(true, other)
+
+
 def test_a_quota_shows_in_the_proposal_slots() -> None:
     env = tiny_env(quota=2, first_quota=1)
     seen, _ = env.reset(seed=0)

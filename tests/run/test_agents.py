@@ -18,7 +18,7 @@ from cads_env.registry import relabel
 from cads_env.run.agents import AgentSpec, agent_names, resolve_agents
 from cads_env.testing import tiny_registry
 
-ONE_CLASS = '''
+ONE_CLASS = """
 from cads_env.proposer import Nothing  # imported, not defined here
 
 class Mine:
@@ -27,8 +27,10 @@ class Mine:
 
 class Helper:
     pass
-'''
-TWO_CLASSES = ONE_CLASS + '''
+"""
+TWO_CLASSES = (
+    ONE_CLASS
+    + """
 class Other(Mine):
     def __init__(self, seed=0, *, depth=1):
         self.seed, self.depth = seed, depth
@@ -37,7 +39,8 @@ def make(seed):
     return Other(seed, depth=3)
 
 ready = Mine()
-'''
+"""
+)
 
 
 class Local:

@@ -41,6 +41,14 @@ def test_the_reward_is_paid_once_at_the_end(reward: str) -> None:
     assert all(net < true for net, true in expected)
 
 
+def test_a_false_declaration_is_not_paid() -> None:
+    dirty = CLEAN.override(epsilon=0.3)
+    env = make(tiny_panel(), dirty, epsilon_bar=0.0, q=0.4, reward="certified")
+    _, paid, _, _, info = play(env, seed=3)[-1]
+    assert info["false"] > 0
+    assert paid == info["true"] == info["declared"] - info["false"]
+
+
 def test_the_outcome_is_zero_until_the_end_and_scored_says_so() -> None:
     *before, last = [returned[-1] for returned in play(clean_env(), seed=3)]
     for info in before:
