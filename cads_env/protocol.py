@@ -22,7 +22,8 @@ from typing import Any, Final, Literal, NamedTuple
 import yaml
 
 from cads_env.errors import ProtocolError, suggest
-from cads_env.schedule import RoundPlan, plan, problems_of
+from cads_env.protocol_checks import problems_of
+from cads_env.schedule import RoundPlan, plan
 
 Feedback = Literal["full", "none", "permuted"]
 FEEDBACK_MODES: Final[tuple[Feedback, ...]] = ("full", "none", "permuted")
@@ -124,7 +125,7 @@ class Protocol:
         numbers = self.certificate
         if not isinstance(numbers, CertificateNumbers):
             object.__setattr__(self, "certificate", _certificate_numbers(numbers))
-        problems = problems_of(self)
+        problems = problems_of(self.to_dict())
         if problems:
             msg = f"Protocol {self.name!r} is invalid:\n  " + "\n  ".join(problems)
             raise ProtocolError(msg)

@@ -163,6 +163,9 @@ class Record:
             RecordError: Another schema version, a missing field, or arrays that contradict each
                 other.
         """
+        if not isinstance(data, Mapping):
+            msg = f"Record is a {type(data).__name__}; expected a mapping, as `to_json` gives."
+            raise RecordError(msg)
         if data.get("version") != SCHEMA_VERSION:
             msg = (
                 f"Record has schema version {data.get('version')!r}; expected {SCHEMA_VERSION}. "

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from cads_env.channel import Channel
 from cads_env.delivery import ACCEPTED, Answer, account
 from cads_env.errors import ActionError
+from cads_env.fallback import FallbackOrder
 from cads_env.proposer import Refusal, View
 from cads_env.protocol import Protocol
 from cads_env.record import FALLBACK, PROPOSER, Delivery, RecordBatch
 from cads_env.registry import Registry
 from cads_env.reselection import reread_positions
 from cads_env.schedule import RoundPlan
-from cads_env.tape import bits, candidate_words, priority
+from cads_env.tape import bits, candidate_words
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -96,9 +97,7 @@ class Screen:
         self._origins = np.empty((n, capacity), np.int8)
         self._slots, self._values = np.empty((n, reads), np.int32), np.empty((n, reads))
         self._starts = np.concatenate([[0], np.cumsum([plan.reads for plan in self.plans])])
-        self._cursors = np.zeros(n, np.int64)
-        self._order = np.empty((n, 0), np.int64)
-        self._priority_keys = channel.keys("priority")
+        self._fallback = FallbackOrder(channel.keys("priority"), m, capacity)
         self._permuted_keys = channel.keys("permuted-feedback")
         self._blind_keys = channel.keys("blind-reselection")
         self._deliveries: list[list[Delivery]] = [[] for _ in range(n)]
@@ -289,57 +288,12 @@ class Screen:
             self._is_observed[row, accepted] = True
         by_fallback = np.arange(plan.fresh) >= taken[:, None]
         if by_fallback.any():
-            fresh[by_fallback] = self._next_in_priority(plan.fresh - taken)
+            if self.protocol.fallback_priority == "round":
+                self._fallback.restart(self._channel.keys("priority", round=self.round))
+            fresh[by_fallback] = self._fallback.take(plan.fresh - taken, self._is_observed)
         origins = np.where(by_fallback, FALLBACK, PROPOSER)
         self._origins[:, plan.observed : plan.observed + plan.fresh] = origins
         return fresh
-
-    def _next_in_priority(self, needed: Ints) -> Ints:
-        """The first `needed` unread candidates of each row's fallback order, row after row.
-
-        The order is walked, skipping what is observed, and never consumed: an arm that proposes and
-        its twin walk the same one. A cursor remembers how far everything is observed.
-        """
-        if self.protocol.fallback_priority == "round":
-            self._priority_keys = self._channel.keys("priority", round=self.round)
-            self._order = self._order[:, :0]
-            self._cursors[:] = 0
-        known, rows = self._is_observed.reshape(-1), np.arange(self.n)[:, None] * self.m
-        # Only a hint of how far to look; proposals made earlier make the walk a little longer.
-        width = int(needed.max())
-        while True:
-            found, inside = self._order_from_cursors(width)
-            free = ~known.take(found + rows) & inside
-            if (needed == width).all() and free.all():
-                chosen, passed = found.reshape(-1), needed
-                break
-            order = np.cumsum(free, axis=1)
-            if (order[:, -1] >= needed).all():
-                chosen = found[free & (order <= needed[:, None])]
-                passed = np.count_nonzero(order < needed[:, None], axis=1) + (needed > 0)
-                break
-            width += width + 16
-        known[chosen + np.repeat(rows[:, 0], needed)] = True
-        self._cursors += passed
-        return chosen
-
-    def _order_from_cursors(self, width: int) -> tuple[Ints, NDArray[np.bool_]]:
-        """The next `width` entries of each fallback order, and which of them exist."""
-        start, end = int(self._cursors.min()), int(self._cursors.max())
-        length = self._order.shape[1]
-        if end + width > length and length < self.m:
-            # Drawn ahead for the whole campaign where that is short, so that rounds share the cost.
-            ahead = max(end + width, min(2 * length, 4096), min(self._candidates.shape[1], 4096))
-            positions = np.arange(length, min(ahead, self.m))
-            more = priority(self._priority_keys, positions, self.m)
-            self._order = np.concatenate([self._order, more], axis=1)
-            length = self._order.shape[1]
-        if start == end and end + width <= length:
-            return self._order[:, end : end + width], np.ones((1, 1), np.bool_)
-        positions = self._cursors[:, None] + np.arange(width)
-        inside = positions < length
-        entries = np.take_along_axis(self._order, np.where(inside, positions, 0), axis=1)
-        return entries, inside
 
     def _reselect(self, plan: RoundPlan) -> tuple[Ints, Ints | None]:
         """Observed position and turn of each further read of the round."""
@@ -403,6 +357,7 @@ class Screen:
         part.__dict__ |= self.__dict__
         part.registries = tuple(self.registries[row] for row in rows)
         part._channel = self._channel.take(rows)
+        part._fallback = self._fallback.of(rows)
         part._deliveries = [list(self._deliveries[row]) for row in rows]
         for name, value in self.__dict__.items():
             if isinstance(value, np.ndarray) and name != "_starts":

@@ -1,4 +1,4 @@
-"""Playing: one loop, one instance a campaign, errors that pass through, and the rule of evidence."""
+"""Playing: one loop, one instance a campaign, errors that pass through, the rule of evidence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cads_env.certificate import Certificate
 from cads_env.errors import ProposalError, ProtocolError
 from cads_env.proposer import Nothing, Proposal, ProposerFailed, View
 from cads_env.protocol import load_protocol
-from cads_env.score import play_twin
+from cads_env.score import play_reference, play_twin
 from cads_env.testing import tiny_protocol, tiny_registry
 
 
@@ -116,6 +116,26 @@ def test_ask_resolves_names_to_indices_and_keeps_what_came_beside_them() -> None
     assert list(answer.indices) == [2, -1]
     assert list(answer.names) == ["GENE003", "?"]
     assert (answer.attempts, answer.usage, answer.text) == (2, {"tokens": 5}, "text")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "twin", "reference"),
+    [
+        ("standard", "d411cf22818529d6", "f883ff70d150f987"),
+        ("proposer", "65c954bdc0b542e9", "6dcd8d89462415c6"),
+        ("sweep", "d68195bd9453c6aa", "3f5f52a72a17d520"),
+        ("standard+feedback_reselection=permuted", "4a77e9616f9fa241", "cec56d5d7e545388"),
+        (
+            "proposer+feedback_reselection=none+fallback_priority=round",
+            "f61a5c6bf72b68ab",
+            "3bda544e1822eeb9",
+        ),
+    ],
+)
+def test_the_reads_of_the_presets_are_frozen(protocol: str, twin: str, reference: str) -> None:
+    pair, rules = tiny_registry(300, 40), load_protocol(protocol)
+    assert play_twin(*pair, rules, 0).sha256[:16] == twin
+    assert play_reference(*pair, rules, 0).sha256[:16] == reference
 
 
 # -- the rule of evidence --------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -123,9 +122,7 @@ def test_a_hundred_thousand_entries_are_counted_and_the_first_ten_thousand_liste
     registry, oracle = tiny_registry()
     screen = open_screen([(registry, oracle)], [0], tiny_protocol())
     names = ["nobody"] * 99_998 + ["GENE007", "GENE007"]
-    started = time.perf_counter()
     screen.step([resolve(Proposal(tuple(names)), registry.index)])
-    assert time.perf_counter() - started < 5
     delivery = screen.records()[0].deliveries[0]
     assert (delivery.raw, delivery.invalid) == (100_000, 99_998)
     assert (delivery.accepted, delivery.duplicate) == (1, 1)

@@ -151,6 +151,12 @@ def test_a_record_without_a_field_is_refused(field: str) -> None:
         Record.from_json(data)
 
 
+@pytest.mark.parametrize("data", [None, [], "x", 3])
+def test_what_is_no_mapping_is_no_record(data: Any) -> None:
+    with pytest.raises(RecordError, match=f"Record is a {type(data).__name__}; expected a mapping"):
+        Record.from_json(data)
+
+
 def test_all_contradictions_of_a_record_come_in_one_error() -> None:
     data = TINY.to_json() | {
         "origins": encoded([5, 5, 5], "<i1"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -20,15 +21,15 @@ def best_first(scores: list[float], graduated: list[bool] | None = None) -> list
 def rows(kind: str, n: int, k: int) -> NDArray[np.float64]:
     """Scores with no, few, many, or only ties."""
     rng = random.Random(f"{kind}-{n}-{k}")
-    draw = {
+    draws: dict[str, Callable[[], float]] = {
         "distinct": rng.random,
         "few ties": lambda: float(rng.randrange(4 * k)),
         "many ties": lambda: rng.choice([-1.5, -0.0, 0.0, 2.25, 2.25]),
         "one value": lambda: 3.0,
         "two scales": lambda: rng.choice([1.0, 1e9]) * rng.random(),
         "infinite": lambda: rng.choice([math.inf, -math.inf, rng.random()]),
-    }[kind]
-    return np.array([[draw() for _ in range(k)] for _ in range(n)])
+    }
+    return np.array([[draws[kind]() for _ in range(k)] for _ in range(n)])
 
 
 KINDS = ["distinct", "few ties", "many ties", "one value", "two scales", "infinite"]
@@ -87,6 +88,7 @@ def test_one_row_with_graduates_changes_nothing_in_the_others() -> None:
 def test_each_reread_candidate_gets_its_reads_in_a_row_then_the_extra_ones_cycle() -> None:
     scores = np.array([[5.0, 7.0, 6.0]])
     positions, turns = reread_positions(scores, None, rereads=2, reads_each=2, extra=5)
+    assert turns is not None
     # The top two, 1 and 2, twice each; then from the third-ranked on: 0, 1, 2, 0, 1.
     assert positions.tolist() == [[1, 1, 2, 2, 0, 1, 2, 0, 1]]
     assert turns.tolist() == [[0, 1, 0, 1, 0, 2, 2, 1, 3]]
@@ -100,8 +102,17 @@ def test_the_turns_count_the_reads_of_each_candidate_in_the_round(k: int) -> Non
             positions, turns = reread_positions(
                 scores, None, rereads=rereads, reads_each=3, extra=extra
             )
+            assert turns is not None
             for row, numbers in zip(positions.tolist(), turns.tolist(), strict=True):
                 seen = dict.fromkeys(range(k), 0)
                 for position, turn in zip(row, numbers, strict=True):
                     assert turn == seen[position]
                     seen[position] += 1
+
+
+def test_no_turns_are_told_when_every_read_is_its_candidates_first_of_the_round() -> None:
+    positions, turns = reread_positions(
+        np.array([[1.0, 3.0, 2.0]]), None, rereads=2, reads_each=1, extra=0
+    )
+    assert positions.tolist() == [[1, 2]]
+    assert turns is None

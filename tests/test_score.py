@@ -72,8 +72,10 @@ def test_a_hand_made_campaign_is_scored_by_hand() -> None:
     oracle = oracle_of(range(6))
     arm = handmade([0, 1, 2, 9], named=[0, 9, 5], other=[5, 8])
     twin = handmade([1, 2, 3, 4, 10, 11], named=[])
-    outcome, declaration = score(arm, twin, oracle, EASY)
+    outcome, declaration, is_hit, in_twin = score(arm, twin, oracle, EASY)
     assert declaration.indices.tolist() == [0, 1, 2, 9]
+    assert is_hit.tolist() == [True, True, True, False]
+    assert in_twin.tolist() == [False, True, True, False]
     expected = {
         "tested_hits": 4,
         "proposed_hits": 2,
@@ -96,7 +98,8 @@ def test_a_hand_made_campaign_is_scored_by_hand() -> None:
 
 
 def test_displacement_may_be_negative() -> None:
-    outcome, _ = score(handmade([0, 1], named=[]), handmade([0], named=[]), oracle_of([0, 1]), EASY)
+    arm, twin = handmade([0, 1], named=[]), handmade([0], named=[])
+    outcome = score(arm, twin, oracle_of([0, 1]), EASY).outcome
     assert (outcome.net, outcome.originated, outcome.displaced) == (1, 0, -1)
 
 
@@ -124,7 +127,7 @@ def test_the_published_means_satisfy_the_identity_of_displacement(
         )
 
     arm = record(originated + by_fallback, originated)
-    outcome, _ = score(arm, record(twin, 0), oracle, EASY)
+    outcome = score(arm, record(twin, 0), oracle, EASY).outcome
     assert outcome.displaced / 20 == pytest.approx(vector["displaced"])
     assert outcome.net / 20 == pytest.approx(vector["net"])
 
@@ -137,7 +140,7 @@ def test_the_identities_hold_on_random_campaigns(seed: int) -> None:
     )
     arm = play(open_screen([pair], [seed], protocol), [Guess(seed)])[0]
     twin = play_twin(*pair, protocol, seed)
-    o, declaration = score(arm, twin, pair[1], EASY)
+    o, declaration, is_hit, in_twin = score(arm, twin, pair[1], EASY)
     labels = pair[1].labels
     declared = set(declaration.indices.tolist())
     of_twin = set(EASY.declare(twin).indices.tolist())
@@ -146,6 +149,8 @@ def test_the_identities_hold_on_random_campaigns(seed: int) -> None:
     assert (o.gained, o.lost, o.shared) == (
         len(hits - twin_hits), len(twin_hits - hits), len(hits & twin_hits),
     )  # fmt: skip
+    assert set(declaration.indices[is_hit].tolist()) == hits
+    assert set(declaration.indices[in_twin].tolist()) == declared & of_twin
     assert o.net == o.gained - o.lost == o.originated - o.displaced == o.true - o.twin_true
     assert (o.true, o.false, o.declared) == (len(hits), len(declared - hits), len(declared))
     assert (o.originated, o.by_fallback) == (len(hits & named), len(hits - named))
@@ -157,7 +162,7 @@ def test_the_identities_hold_on_random_campaigns(seed: int) -> None:
 def test_a_twin_scored_against_itself_nets_nothing() -> None:
     pair, protocol = tiny_registry(), tiny_protocol()
     twin = play_twin(*pair, protocol, 0)
-    outcome, _ = score(twin, twin, pair[1], EASY)
+    outcome = score(twin, twin, pair[1], EASY).outcome
     assert (outcome.net, outcome.gained, outcome.lost, outcome.originated) == (0, 0, 0, 0)
     assert outcome.true == outcome.by_fallback == outcome.twin_true > 0
     assert outcome.displaced == 0
@@ -175,7 +180,7 @@ def test_naive_bh_counts_on_the_same_reads_over_the_whole_registry() -> None:
         values=np.array([1.4, 1.4, 1.4, -3.0]),
         round_starts=record.round_starts,
     )
-    outcome, _ = score(reads, reads, oracle, Certificate())
+    outcome = score(reads, reads, oracle, Certificate()).outcome
     assert (outcome.naive_true, outcome.naive_false) == (2, 1)
     assert outcome.declared == 0
 
@@ -184,7 +189,7 @@ def test_a_broken_identity_is_reported_as_a_bug() -> None:
     bad = Delivery(fresh_slots=4, proposal_slots=4, raw=3, accepted=1, valid=2, fallback=4)
     record = handmade([0], named=[])
     broken = Record(**{n: getattr(record, n) for n in Record.__slots__} | {"deliveries": (bad,)})
-    with pytest.raises(InvariantError, match="raw = valid .*valid = accepted.*fresh_slots = acc"):
+    with pytest.raises(InvariantError, match=r"raw = valid .*valid = accepted.*fresh_slots = acc"):
         score(broken, record, oracle_of([0]), EASY)
 
 

@@ -105,7 +105,7 @@ def test_prior_ranks_by_its_table_with_ties_in_index_order() -> None:
 
 
 def test_prior_is_refused_without_its_table_and_under_blinded_names() -> None:
-    with pytest.raises(AgentError, match="needs the side table 'prior'.*it has: none"):
+    with pytest.raises(AgentError, match=r"needs the side table 'prior'.*it has: none"):
         evaluate(
             "prior",
             registry=tiny_registry(),
@@ -184,7 +184,7 @@ def test_a_list_keeps_the_contract(tmp_path: Path) -> None:
 
 
 def test_a_list_that_cannot_be_used_is_refused_with_its_path(tmp_path: Path) -> None:
-    with pytest.raises(AgentError, match="needs a file: replay-list:path=ranking.txt"):
+    with pytest.raises(AgentError, match=r"needs a file: replay-list:path=ranking.txt"):
         ReplayList()
     with pytest.raises(AgentError, match=r"missing.txt' cannot be read"):
         ReplayList(tmp_path / "missing.txt")

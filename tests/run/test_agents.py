@@ -69,7 +69,7 @@ def test_a_name_may_carry_options(tmp_path: Path) -> None:
     path = tmp_path / "ranking.txt"
     path.write_text("GENE001\n", encoding="utf-8")
     spec = resolve_agents(f"replay-list:path={path}")[0]
-    assert spec.name == f"replay-list:path={path}"
+    assert (spec.name, spec.options) == ("replay-list", {"path": str(path)})
     assert isinstance(spec.build(0), ReplayList)
     learner = resolve_agents("module-learner:base_rate=0.3,strength=4,seed=9")[0]
     assert learner.options == {"base_rate": 0.3, "strength": 4, "seed": 9}

@@ -153,7 +153,7 @@ def test_a_summary_without_room_above_the_twin_has_no_normalised_net() -> None:
 def test_net_is_that_of_the_only_agent() -> None:
     assert run("random").net == run("random").arms["random"].net
     both = run(["random", "prior"])
-    with pytest.raises(RunError, match="2 arms; take .arms.name..net: random, prior"):
+    with pytest.raises(RunError, match=r"2 arms; take .arms.name..net: random, prior"):
         _ = both.net
 
 

@@ -365,6 +365,7 @@ evaluate(Kills, registry=tiny_registry(), protocol=tiny_protocol(), seeds=range(
 """
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
 def test_a_killed_run_stays_marked_as_running_with_whole_lines(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     done = subprocess.run(
