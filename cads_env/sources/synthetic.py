@@ -109,7 +109,7 @@ def load_depmap(
         source: A key of `RECIPES`.
         name: What the registry is to be called.
         instance: Instance number, at least 0.
-        structure: Share rho of the copula's variance that is common to a module, in [0, 1].
+        structure: Share rho of the copula's variance that is common to a module, in [0, 1).
         name_information: Only 0: effects tell nothing about names.
         salt: Secret of a private panel; changes every number.
 
@@ -122,7 +122,7 @@ def load_depmap(
     """
     recipe = RECIPES[source]
     draw = Draw(source, _whole("instance", instance, 0), salt)
-    rho = _fraction("structure", structure)
+    rho = _checked_structure(structure)
     if isinstance(name_information, bool) or name_information != 0:
         msg = (
             f"name_information={name_information!r} is not available in this version; expected 0. "
@@ -271,8 +271,9 @@ def _whole(option: str, value: int, least: int) -> int:
     return value
 
 
-def _fraction(option: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        msg = f"{option}={value!r} is out of range; expected a number from 0 to 1."
+def _checked_structure(value: float) -> float:
+    # At 1 every line of a module is the same, and the companion lines' mean gives the effect away.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        msg = f"structure={value!r} is out of range; expected a number from 0 to below 1."
         raise RegistryError(msg)
     return float(value)

@@ -243,6 +243,7 @@ def test_every_instance_of_a_panel_has_the_same_candidates_and_modules() -> None
     ("options", "words"),
     [
         ({"structure": 1.1}, "structure=1.1 is out of range"),
+        ({"structure": 1.0}, "structure=1.0 is out of range"),
         ({"structure": -0.1}, "structure=-0.1"),
         ({"structure": float("nan")}, "structure=nan"),
         ({"structure": "0.4"}, "structure='0.4'"),
