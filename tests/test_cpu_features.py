@@ -22,7 +22,8 @@ for array in parts:
     print(hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest())
 print([Certificate(epsilon_bar=e).log_cap.hex() for e in (1e-9, 0.05, 0.1, 0.2, 0.3, 0.5)])
 with tempfile.TemporaryDirectory() as folder:
-    for protocol, registry in (("standard", "synthetic-depmap:dev"), ("proposer", "synthetic-depmap/0")):
+    names = {"standard": "synthetic-depmap:dev", "proposer": "synthetic-depmap/0"}
+    for protocol, registry in names.items():
         out = pathlib.Path(folder) / protocol
         cads_env.evaluate(
             ["random", "prior", "module-learner"], protocol=protocol, registry=registry,
@@ -32,7 +33,7 @@ with tempfile.TemporaryDirectory() as folder:
             if path.name != "log.jsonl":
                 print(path.name, hashlib.sha256(path.read_bytes()).hexdigest())
     sweep = cads_env.evaluate(
-        "nothing", protocol="sweep", registry="synthetic-depmap-6000/0", seeds=[0], out=folder + "/s"
+        "nothing", protocol="sweep", registry="synthetic-depmap-6000/0", seeds=[0]
     )
     print(sweep.campaigns.to_json(), sweep.declarations.to_json())
 """
