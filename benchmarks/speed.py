@@ -1,6 +1,6 @@
 """Speed as ratios measured in one run: `python benchmarks/speed.py`.
 
-Each figure is a median over interleaved repeats, so that a machine that slows down slows both sides.
+Each figure is a median over interleaved repeats, so that a slow machine slows both sides.
 """
 
 from __future__ import annotations

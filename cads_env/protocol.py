@@ -186,6 +186,10 @@ class Protocol:
             if key not in known or key == "name":
                 msg = f"Unknown protocol field {key!r}. {suggest(key, set(known) - {'name'})}"
                 raise ProtocolError(msg)
+        if isinstance(changes.get("certificate"), Mapping):
+            # Fields that are not named keep the preset's value.
+            given = self.certificate._asdict() | dict(changes["certificate"])
+            changes["certificate"] = _certificate_numbers(given)
         changed = {k: v for k, v in changes.items() if not _same(getattr(self, k), v)}
         if not changed:
             return self

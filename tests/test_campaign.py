@@ -138,9 +138,6 @@ def test_the_reads_of_the_presets_are_frozen(protocol: str, twin: str, reference
     assert play_reference(*pair, rules, 0).sha256[:16] == reference
 
 
-# -- the rule of evidence --------------------------------------------------------------------------
-
-
 def test_a_protocol_that_ranks_by_mean_and_never_graduates_needs_no_evidence() -> None:
     assert evidence_rule(load_protocol("proposer"), 100) is None
     assert evidence_rule(load_protocol("proposer", graduation=True), 100) is not None

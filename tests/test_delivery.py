@@ -115,9 +115,6 @@ def test_what_the_proposer_says_of_itself_is_kept_and_never_counted() -> None:
     assert deliver("A")[1].usage is None
 
 
-# -- answers of any size ---------------------------------------------------------------------------
-
-
 def test_a_hundred_thousand_entries_are_counted_and_the_first_ten_thousand_listed() -> None:
     registry, oracle = tiny_registry()
     screen = open_screen([(registry, oracle)], [0], tiny_protocol())

@@ -62,9 +62,6 @@ def changed(field: str) -> tuple[Protocol, Protocol]:
     return tiny_protocol(**beside), tiny_protocol(**beside, **{field: OTHER[field]})
 
 
-# -- files and names -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_survives_a_round_trip_through_a_file(name: str, tmp_path: Path) -> None:
     preset = load_protocol(name)
@@ -150,9 +147,6 @@ def test_a_file_may_leave_out_fields_that_have_a_default() -> None:
     assert short == Protocol(name="s", rounds=2, first_fresh=3, fresh=1)
 
 
-# -- hashes ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "digest"),
     [
@@ -186,9 +180,6 @@ def test_the_order_of_law_options_does_not_change_the_hash() -> None:
     assert one.hash == tiny_protocol(law_options={"high": 3.0, "low": 2.0}).hash
 
 
-# -- a frozen value --------------------------------------------------------------------------------
-
-
 def test_a_protocol_cannot_be_changed_in_place() -> None:
     options = {"low": 1.0, "high": 2.0}
     protocol = tiny_protocol(law_options=options)
@@ -209,8 +200,6 @@ def test_a_protocol_can_be_pickled(name: str) -> None:
     assert copy.hash == protocol.hash
     assert isinstance(copy.certificate, CertificateNumbers)
 
-
-# -- what can be wrong -----------------------------------------------------------------------------
 
 NAN, INF = math.nan, math.inf
 COUNTS = ["rounds", "first_fresh", "fresh", "reread_candidates", "reads_each", "attempts"]
@@ -340,3 +329,10 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00rounds")
     with pytest.raises(ProtocolError, match="cannot be read"):
         load_protocol(path)
+
+
+def test_certificate_fields_that_an_override_leaves_out_keep_the_protocols_values() -> None:
+    protocol = load_protocol("standard", certificate={"q": 0.2, "theta": 0.9})
+    again = protocol.override(certificate={"q": 0.05})
+    assert again.certificate._asdict() == {"epsilon_bar": 0.1, "theta": 0.9, "s": 0.5, "q": 0.05}
+    assert again.hash == load_protocol("standard").hash

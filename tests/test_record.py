@@ -50,9 +50,6 @@ def test_a_batch_gives_each_campaigns_record() -> None:
     assert len({record.sha256 for record in batch}) == 3
 
 
-# -- hash ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -81,9 +78,6 @@ def test_the_hash_of_the_reads_ignores_the_deliveries() -> None:
     record = played()
     fields = {name: getattr(record, name) for name in Record.__slots__}
     assert Record(**{**fields, "deliveries": ()}).sha256 == record.sha256
-
-
-# -- JSON ------------------------------------------------------------------------------------------
 
 
 def test_a_record_survives_a_round_trip_through_json() -> None:

@@ -127,9 +127,6 @@ def test_no_round_reads_more_candidates_than_there_are(m: int) -> None:
             observed += spent.fresh
 
 
-# -- at most ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("observed", [1, 2, 3, 7])
 @pytest.mark.parametrize("reads_each", [1, 3])
 def test_the_most_reads_of_one_candidate_in_a_round_are_what_reselection_gives(

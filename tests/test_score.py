@@ -193,9 +193,6 @@ def test_a_broken_identity_is_reported_as_a_bug() -> None:
         score(broken, record, oracle_of([0]), EASY)
 
 
-# -- the reference ---------------------------------------------------------------------------------
-
-
 def test_the_reference_reads_the_hits_first_whatever_binds_the_proposer() -> None:
     registry, oracle = tiny_registry(40, 6)
     protocol = tiny_protocol(quota=1, first_quota=0, feedback_proposer="none")
@@ -203,9 +200,6 @@ def test_the_reference_reads_the_hits_first_whatever_binds_the_proposer() -> Non
     best = np.argsort(-oracle.signal, kind="stable")
     assert record.candidates.tolist() == best[: record.candidates.size].tolist()
     assert record.origins.all()
-
-
-# -- the certificate of a run ----------------------------------------------------------------------
 
 
 def test_a_certificate_is_the_protocols_own_unless_it_is_told() -> None:
@@ -231,9 +225,6 @@ def test_a_certificate_is_the_protocols_own_unless_it_is_told() -> None:
 def test_an_unusable_certificate_is_refused(given: Any, message: str) -> None:
     with pytest.raises(CertificateError, match=message):
         resolve_certificate(given, tiny_protocol())
-
-
-# -- the twin cache --------------------------------------------------------------------------------
 
 
 class Counter:

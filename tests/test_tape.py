@@ -54,9 +54,6 @@ def order(key: int, m: int) -> list[int]:
     return candidates
 
 
-# -- known answers ---------------------------------------------------------------------------------
-
-
 def test_bits_are_the_published_outputs_of_splitmix64() -> None:
     # Seed 1234567: the test vector that implementations of SplitMix64 carry.
     published = [
@@ -117,9 +114,6 @@ def test_the_priority_order_is_frozen() -> None:
     )
 
 
-# -- keys ------------------------------------------------------------------------------------------
-
-
 def test_every_part_of_a_key_matters_and_their_order_does_not() -> None:
     parts: dict[str, Any] = {"panel": "p", "instance": 1, "salt": b"s", "seed": 2}
     changed: list[dict[str, Any]] = [
@@ -153,9 +147,6 @@ def test_a_number_of_numpy_gives_the_key_of_the_same_int(kind: type[np.integer[A
 def test_a_key_has_64_bits(seed: int, panel: str, salt: bytes) -> None:
     panel = panel.encode(errors="ignore").decode()
     assert 0 <= derive_key("tape", seed=seed, panel=panel, salt=salt) < 2**64
-
-
-# -- normals ---------------------------------------------------------------------------------------
 
 
 def test_normals_agree_with_scipys_quantile_to_2e_15() -> None:
@@ -224,9 +215,6 @@ def test_normals_do_not_depend_on_how_many_are_drawn_at_once(size: int) -> None:
     )
 
 
-# -- uniforms and coins ----------------------------------------------------------------------------
-
-
 def test_uniforms_lie_in_the_half_open_unit_interval() -> None:
     ends = uniforms(np.array([0, 2**11 - 1, 2**64 - 1], np.uint64))
     assert ends.tolist() == [0.0, 0.0, 1 - 2.0**-53]
@@ -277,9 +265,6 @@ def test_coins_do_not_depend_on_the_normals_of_their_reads() -> None:
     z = normals(bits(words, visits, 0))
     for part in (z[falls(0.1)], z[falls(0.5)]):
         assert stats.kstest(part, "norm").pvalue > 1e-3
-
-
-# -- the fallback's order --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -349,9 +334,6 @@ def test_neighbours_in_a_priority_order_are_unrelated(m: int) -> None:
         assert counts[0] == 0
         # Every other difference modulo m is equally likely.
         assert stats.chisquare(counts[1:]).pvalue > 1e-4
-
-
-# -- the house rule --------------------------------------------------------------------------------
 
 
 def test_no_source_file_of_the_package_draws_from_numpy_or_the_global_generator() -> None:

@@ -126,9 +126,6 @@ class Mutates:
         return []
 
 
-# -- what passes -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("agent", [Good, Seeded, lambda seed: Seeded(seed), {"a": Good}])
 def test_an_agent_that_keeps_the_contract_passes(agent: object) -> None:
     check_agent(agent)
@@ -147,9 +144,6 @@ def test_odd_answers_are_counted_and_not_refused() -> None:
 def test_several_agents_are_all_checked() -> None:
     with pytest.raises(AgentError, match="'bad'"):
         check_agent({"good": Good, "bad": lambda: Answers("GENE001")})
-
-
-# -- what does not ---------------------------------------------------------------------------------
 
 
 def test_an_agent_that_remembers_other_campaigns_is_caught() -> None:
@@ -226,9 +220,6 @@ def test_a_missing_side_table_and_an_instance_are_refused_as_in_a_run(tmp_path: 
         check_agent(Good())
     with pytest.raises(AgentError, match="does not exist"):
         check_agent(tmp_path / "missing.py")
-
-
-# -- tiny things -----------------------------------------------------------------------------------
 
 
 def test_a_tiny_registry_is_the_same_every_time_and_another_for_every_seed() -> None:

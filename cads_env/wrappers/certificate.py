@@ -65,6 +65,15 @@ def settle(
     return float(paid), {"scored": True} | values
 
 
+def _inner_certificate(env: gym.Env[Any, Any]) -> Certificate | None:
+    """The certificate of the outermost certificate wrapper in `env`, if any."""
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, CertificateWrapper):
+            return env.certificate
+        env = env.env
+    return None
+
+
 class CertificateWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Declares and scores a campaign when it ends, and pays for it.
 
@@ -92,7 +101,8 @@ class CertificateWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
 
         Args:
             env: A `ScreenEnv`, possibly wrapped.
-            certificate: What judges; None for the protocol's default.
+            certificate: What judges; None for that of a certificate wrapper inside, else the
+                protocol's default.
             reward: "net" (true declarations minus the twin's), "certified" (true declarations) or
                 "none".
             **fields: Fields of the certificate to change: `q`, `epsilon_bar`, `theta`, `s`.
@@ -105,7 +115,8 @@ class CertificateWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         RecordConstructorArgs.__init__(self, **arguments)
         gym.Wrapper.__init__(self, env)
         screen: Any = env.unwrapped
-        base = resolve_certificate(certificate, screen.protocol)
+        inherited = _inner_certificate(env) if certificate is None else certificate
+        base = resolve_certificate(inherited, screen.protocol)
         self.certificate = resolve_certificate(dataclasses.asdict(base) | fields, screen.protocol)
         self.reward = check_reward(reward)
 

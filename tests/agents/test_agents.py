@@ -72,9 +72,6 @@ def test_first_untested_keeps_the_order_of_the_ranking() -> None:
     assert first_untested([], view()) == []
 
 
-# -- random ----------------------------------------------------------------------------------------
-
-
 def test_random_walks_one_seeded_order_through_the_campaign() -> None:
     one, same, other = RandomOrder(1), RandomOrder(1), RandomOrder(2)
     order = list(one.propose(view(slots=8)))
@@ -91,9 +88,6 @@ def test_random_nets_nothing_on_average() -> None:
         seeds=range(60),
     )
     assert result.net.low < 0 < result.net.high
-
-
-# -- prior -----------------------------------------------------------------------------------------
 
 
 def test_prior_ranks_by_its_table_with_ties_in_index_order() -> None:
@@ -134,9 +128,6 @@ def test_a_good_prior_nets_and_a_reversed_one_harms() -> None:
     assert result.arms["bad"].net.high < 0
 
 
-# -- module-learner --------------------------------------------------------------------------------
-
-
 def test_the_module_learner_goes_where_candidates_read_high() -> None:
     for seed in range(5):
         agent = ModuleLearner(seed)
@@ -157,9 +148,6 @@ def test_the_module_learner_learns_nothing_without_released_lists() -> None:
     blind = ModuleLearner(3)
     order = list(blind.propose(view(slots=8)))
     assert list(blind.propose(view(tested="AD", slots=6))) == [n for n in order if n not in "AD"]
-
-
-# -- replay-list -----------------------------------------------------------------------------------
 
 
 def test_a_list_is_replayed_in_its_order_without_doubles_and_strangers(

@@ -167,9 +167,6 @@ def test_a_seed_is_passed_on_to_those_that_take_one() -> None:
     assert fixed.propose(view) == one.propose(view)
 
 
-# -- what goes wrong -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("agent", "message"),
     [

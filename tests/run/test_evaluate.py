@@ -50,9 +50,6 @@ class Planned:
         return view.identifiers[:3]
 
 
-# -- frames and summaries --------------------------------------------------------------------------
-
-
 def test_frames_have_a_row_a_campaign_a_round_and_a_declaration() -> None:
     result = run({"learner": "module-learner", "none": Nothing})
     assert list(result.arms) == ["learner", "none"]
@@ -210,9 +207,6 @@ def test_the_text_of_a_result_names_net_interval_and_scope() -> None:
     assert "n = 4, detectable" in text
 
 
-# -- failures and errors ---------------------------------------------------------------------------
-
-
 def test_a_failed_campaign_is_reported_and_never_averaged_in() -> None:
     class Flaky(Nothing):
         def propose(self, view: View) -> Sequence[str]:
@@ -281,9 +275,6 @@ def test_a_missing_side_table_is_refused_before_any_agent_is_asked() -> None:
 def tiny_without_tables() -> Any:
     registry, oracle = tiny_registry(seed=1)
     return dataclasses.replace(registry, name="bare", side_tables={}), oracle
-
-
-# -- arguments -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -56,9 +56,6 @@ def manifest(folder: Path) -> dict[str, Any]:
     return data
 
 
-# -- what is written -------------------------------------------------------------------------------
-
-
 def test_a_run_leaves_its_rows_a_log_and_a_manifest(tmp_path: Path) -> None:
     result = run(tmp_path / "run")
     folder = Path(str(result.folder))
@@ -122,9 +119,6 @@ def test_timestamps_stand_in_the_log_alone(tmp_path: Path) -> None:
     year = log[0]["time"][:8]
     for name in (*ROWS, "manifest.json"):
         assert year not in (tmp_path / "run" / name).read_text(encoding="ascii")
-
-
-# -- what can be computed from it ------------------------------------------------------------------
 
 
 def test_every_number_of_a_summary_follows_from_the_files(tmp_path: Path) -> None:
@@ -235,9 +229,6 @@ def test_names_accepted_late_in_a_huge_answer_are_listed(tmp_path: Path) -> None
     assert result.campaigns["accepted"][0] == 22
 
 
-# -- where it is written ---------------------------------------------------------------------------
-
-
 def test_runs_without_a_folder_of_their_own_are_numbered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,9 +277,6 @@ def test_a_mistake_in_the_arguments_leaves_no_folder(tmp_path: Path) -> None:
     with pytest.raises(AgentError):
         run(tmp_path / "run", "randum")
     assert not (tmp_path / "run").exists()
-
-
-# -- ends before the end ---------------------------------------------------------------------------
 
 
 def breaking(error: BaseException, at: int) -> Callable[[], Nothing]:
@@ -379,9 +367,6 @@ def test_a_killed_run_stays_marked_as_running_with_whole_lines(tmp_path: Path) -
         path = tmp_path / "run" / f"{name}.jsonl"
         assert path.read_bytes().endswith(b"\n")
         assert len(lines(path)) == count
-
-
-# -- lines -----------------------------------------------------------------------------------------
 
 
 def test_a_row_is_one_line_of_strict_ascii_json() -> None:

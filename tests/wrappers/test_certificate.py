@@ -149,3 +149,9 @@ def test_a_time_limit_that_cuts_a_campaign_short_pays_nothing() -> None:
     limited = gym.wrappers.TimeLimit(clean_env(), 3)
     *_, (_, paid, terminated, truncated, info) = play(limited, seed=3)
     assert (paid, terminated, truncated, info["scored"]) == (0.0, False, True, False)
+
+
+def test_an_outer_wrapper_changes_only_the_fields_it_names() -> None:
+    inner = CertificateWrapper(clean_env(), epsilon_bar=0.2)
+    outer = CertificateWrapper(inner, q=0.05)
+    assert outer.certificate == Certificate(epsilon_bar=0.2, q=0.05)
