@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -25,6 +24,7 @@ from cads_env.report.terminal import run_table
 from cads_env.run.agents import agent_names, resolve_agents
 from cads_env.run.evaluate import DEFAULT_PANEL, DEFAULT_PROTOCOL, evaluate
 from cads_env.sources import SOURCES
+from cads_env.values import parse_value
 
 COMMAND_GROUP: Final = "cads_env.commands"
 DEFAULT_AGENTS: Final = ("random", "prior", "module-learner")
@@ -80,10 +80,7 @@ def parse_pairs(entries: list[str], option: str) -> dict[str, Any]:
         if not equals or not key:
             msg = f"Cannot read {option} {entry!r}; expected {option} name=value."
             raise RunError(msg)
-        try:
-            pairs[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            pairs[key] = value
+        pairs[key] = parse_value(value)
     return pairs
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -24,14 +23,18 @@ import yaml
 from cads_env.errors import ProtocolError, suggest
 from cads_env.protocol_checks import problems_of
 from cads_env.schedule import RoundPlan, plan
+from cads_env.values import parse_value
 
 Feedback = Literal["full", "none", "permuted"]
 FEEDBACK_MODES: Final[tuple[Feedback, ...]] = ("full", "none", "permuted")
 BOTH_FEEDBACKS: Final = "feedback"
 """Alias in overrides: sets `feedback_proposer` and `feedback_reselection` together."""
 
-_EXPONENT: Final = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
+_REALS: Final = (
+    "reread_fraction", "rank_epsilon_bar", "rank_theta", "rank_s", "rank_q", "high_above",
+    "noise_sd", "epsilon",
+)  # fmt: skip
 _NOT_READS: Final = ("name", "certificate")
 _NOT_TWIN: Final = ("quota", "first_quota", "attempts", "feedback_proposer")
 
@@ -129,6 +132,14 @@ class Protocol:
         if problems:
             msg = f"Protocol {self.name!r} is invalid:\n  " + "\n  ".join(problems)
             raise ProtocolError(msg)
+        # 0 and 0.0 are one protocol, so they must have one hash.
+        for name in _REALS:
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, float(value))
+        options = {k: float(v) if type(v) is int else v for k, v in self.law_options.items()}
+        object.__setattr__(self, "law_options", MappingProxyType(options))
+        numbers = CertificateNumbers(*map(float, self.certificate))
+        object.__setattr__(self, "certificate", numbers)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the plain mapping (a mapping proxy cannot be pickled)."""
@@ -298,7 +309,7 @@ def _parse_overrides(entries: list[str], whole: str) -> dict[str, Any]:
         if not equals:
             msg = f"Override {entry!r} in {whole!r} has no value; expected name=value."
             raise ProtocolError(msg)
-        named[key] = _parse_yaml_value(value)
+        named[key] = parse_value(value)
     return named
 
 
@@ -330,16 +341,6 @@ def _parse_yaml(text: str, origin: str) -> Mapping[str, Any]:
         msg = f"Protocol {origin!r} holds a {type(data).__name__}; expected a mapping of fields."
         raise ProtocolError(msg)
     return data
-
-
-def _parse_yaml_value(text: str) -> Any:
-    try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError):
-        return text
-    # YAML 1.1 reads 1e-5, which has no point, as text.
-    is_number = isinstance(value, str) and _EXPONENT.fullmatch(value)
-    return float(value) if is_number else value
 
 
 def protocol_from_mapping(data: Mapping[str, Any], origin: str = "mapping") -> Protocol:

@@ -216,6 +216,9 @@ def _check(record: Record) -> None:
         or not np.isin(record.origins, (FALLBACK, PROPOSER)).all(),
         "slots do not match values": record.slots.size != record.values.size
         or not np.array_equal(np.unique(record.slots), np.arange(observed)),
+        "candidates are not in first-read order": (
+            np.diff(np.unique(record.slots, return_index=True)[1]) < 0
+        ).any(),
         "values are not finite": not np.isfinite(record.values).all(),
         "round starts are not increasing from 0 to the number of reads": starts.size < 2
         or starts[0] != 0

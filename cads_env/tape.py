@@ -35,6 +35,7 @@ _LOW_BITS: Final = np.uint64(0xFFF)
 _SLOT_STEPS: Final = tuple(
     np.uint64((slot + 1) * 0x9E3779B97F4A7C15 & _MASK_64) for slot in range(WORDS_PER_VISIT)
 )
+_SORTED_UP_TO: Final = 1024
 _FEISTEL_STEPS: Final = 8
 # Long enough that numpy's call overhead fades, short enough that a block of float64 stays in a
 # core's cache and below the size that malloc maps anew each time.
@@ -320,7 +321,8 @@ def priority(keys: UInt64s, positions: NDArray[np.int64], m: int) -> NDArray[np.
     """Entries of a keyed random permutation of range(m), by random access.
 
     A Feistel network over a power of two, walked until it lands below m, so one entry costs the
-    same whatever m is and nothing is ever drawn or consumed.
+    same whatever m is and nothing is ever drawn or consumed. Up to m = 1,024, where few bits would
+    mix too little and much walking would be needed, keyed words are sorted instead.
 
     Args:
         keys: One key a row, shape (n,).
@@ -330,8 +332,12 @@ def priority(keys: UInt64s, positions: NDArray[np.int64], m: int) -> NDArray[np.
     Returns:
         Registry indices, shape (n, p).
     """
-    # Halves of at least 5 bits: below that so few steps mix too little.
-    width = max(10, int(m - 1).bit_length())
+    if m <= _SORTED_UP_TO:
+        words = candidate_words(keys[:, None], np.arange(m, dtype=np.int64)[None, :])
+        order = np.argsort(words, axis=1, kind="stable")
+        picked = np.broadcast_to(positions, (keys.size, positions.shape[-1]))
+        return np.take_along_axis(order, picked, axis=1)
+    width = int(m - 1).bit_length()
     constants = _round_constants(keys)
     words = positions.astype(np.uint64) + np.zeros_like(keys)[:, None]
     entries = _feistel(words, constants[:, :, None], width)

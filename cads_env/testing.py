@@ -149,7 +149,7 @@ def _ask(spec: AgentSpec, agent: Proposer, screen: Screen) -> Answer:
     except ProposalError as error:
         msg = f"Agent {spec.name!r}, round {screen.round}: {error}"
         raise AgentError(msg) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         msg = (
             f"Agent {spec.name!r} raised {type(error).__name__} in round {screen.round} under "
             f"{screen.protocol.name!r}: {error}. A proposer answers every view."

@@ -121,13 +121,13 @@ def test_ask_resolves_names_to_indices_and_keeps_what_came_beside_them() -> None
 @pytest.mark.parametrize(
     ("protocol", "twin", "reference"),
     [
-        ("standard", "d411cf22818529d6", "f883ff70d150f987"),
-        ("proposer", "65c954bdc0b542e9", "6dcd8d89462415c6"),
-        ("sweep", "d68195bd9453c6aa", "3f5f52a72a17d520"),
-        ("standard+feedback_reselection=permuted", "4a77e9616f9fa241", "cec56d5d7e545388"),
+        ("standard", "2ce0f0c87901a644", "f883ff70d150f987"),
+        ("proposer", "9c33aba6af6a8a2d", "6dcd8d89462415c6"),
+        ("sweep", "198d94c6b80363da", "3f5f52a72a17d520"),
+        ("standard+feedback_reselection=permuted", "1fb30f5d7c1d9f0a", "cec56d5d7e545388"),
         (
             "proposer+feedback_reselection=none+fallback_priority=round",
-            "f61a5c6bf72b68ab",
+            "de0e8592113ed7d1",
             "3bda544e1822eeb9",
         ),
     ],

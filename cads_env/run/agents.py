@@ -18,11 +18,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-import yaml
-
 from cads_env.errors import AgentError, CadsError, suggest
 from cads_env.proposer import Proposer
 from cads_env.registry import Registry
+from cads_env.values import parse_value
 
 ENTRY_POINT_GROUP: Final = "cads_env.agents"
 
@@ -61,7 +60,7 @@ class AgentSpec:
             agent = self.factory(**options)
         except CadsError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             msg = (
                 f"Agent {self.name!r} could not be built with {options!r}: "
                 f"{type(error).__name__}: {error}"
@@ -198,17 +197,14 @@ def _options(tail: str, text: str) -> dict[str, Any]:
         if not equals or not key.isidentifier():
             msg = f"Cannot read {entry!r} in {text!r}; expected name:key=value,key=value."
             raise AgentError(msg)
-        try:
-            options[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            options[key] = value
+        options[key] = parse_value(value)
     return options
 
 
 def _load_entry(point: importlib.metadata.EntryPoint) -> Callable[..., Any]:
     try:
         factory: Callable[..., Any] = point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         msg = f"Agent {point.name!r} ({point.value}) cannot be imported: {error}"
         raise AgentError(msg) from error
     return factory
@@ -217,7 +213,7 @@ def _load_entry(point: importlib.metadata.EntryPoint) -> Callable[..., Any]:
 def _from_module(module_name: str, attribute: str, text: str) -> AgentSpec:
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         msg = (
             f"Agent {text!r}: module {module_name!r} cannot be imported: "
             f"{type(error).__name__}: {error}. Installed agents: {', '.join(agent_names())}."
@@ -240,7 +236,7 @@ def _from_file(path: Path, name: str, text: str) -> AgentSpec:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[module_name]
         msg = f"Agent file {str(path)!r} failed to load: {type(error).__name__}: {error}"
         raise AgentError(msg) from error

@@ -6,6 +6,7 @@ broke is reported and never averaged in; an agent's own exception stops the run 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -302,8 +303,13 @@ class _Run:
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    plain = (str, int, float, bool, type(None))
-    return {k: v if isinstance(v, plain) else repr(v) for k, v in options.items()}
+    """Options as JSON values; what JSON does not have is shown as text."""
+    plain: dict[str, Any] = {}
+    for name, value in options.items():
+        exact = value is None or isinstance(value, (str, int, bool))
+        finite = isinstance(value, float) and math.isfinite(value)
+        plain[name] = value if exact or finite else repr(value)
+    return plain
 
 
 def _play_guarded(proposer: Proposer, campaign: Campaign, protocol: Protocol, arm: str) -> Record:
@@ -312,7 +318,7 @@ def _play_guarded(proposer: Proposer, campaign: Campaign, protocol: Protocol, ar
         return play(screen, [proposer])[0]
     except ProposerFailed:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         kind = "" if isinstance(error, ProposalError) else f"{type(error).__name__}: "
         msg = f"Agent {arm!r} broke in round {screen.round} of seed {campaign.seed}: {kind}{error}"
         raise AgentError(msg) from error
