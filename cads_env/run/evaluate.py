@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pandas as pd
 
 from cads_env.campaign import open_screen, play
 from cads_env.certificate import Certificate
-from cads_env.delivery import ACCEPTED
 from cads_env.errors import (
     AgentError,
     ProposalError,
@@ -26,12 +25,21 @@ from cads_env.errors import (
 from cads_env.panel import Panel
 from cads_env.proposer import Proposer, ProposerFailed
 from cads_env.protocol import Feedback, Protocol, load_protocol
-from cads_env.record import ORIGINS, PROPOSER, Delivery, Record
-from cads_env.registry import RELABEL_MODES, Oracle, Registry, RelabelMode, relabel
+from cads_env.record import Record
+from cads_env.registry import RELABEL_MODES, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec, resolve_agents
 from cads_env.run.folder import RunFolder, environment, new_folder
 from cads_env.run.result import Failure, RunResult, summarise
-from cads_env.score import TWINS, Outcome, Scored, play_reference, resolve_certificate, score
+from cads_env.run.rows import (
+    CAMPAIGN_COLUMNS,
+    DECLARATION_COLUMNS,
+    ROUND_COLUMNS,
+    Campaign,
+    campaign_row,
+    declaration_rows,
+    round_rows,
+)
+from cads_env.score import TWINS, play_reference, resolve_certificate, score
 
 KEPT_READS: Final = 5_000
 """Reads of campaigns up to this size are stored; those of longer ones follow from the seed."""
@@ -42,24 +50,6 @@ DEFAULT_SEEDS: Final = range(20)
 
 Progress = Callable[[int, int, str], None]
 """Called with (campaigns done, campaigns in all, arm) after every campaign."""
-
-
-class Campaign(NamedTuple):
-    """One (registry, seed), with what every arm on it is compared with.
-
-    Attributes:
-        registry: The public half.
-        oracle: The private half.
-        seed: The campaign seed.
-        twin: The twin's record.
-        reference_true: Hits that the effect-ranked reference declares.
-    """
-
-    registry: Registry
-    oracle: Oracle
-    seed: int
-    twin: Record
-    reference_true: int
 
 
 @dataclass(frozen=True)
@@ -256,9 +246,9 @@ class _Run:
         scored = score(record, campaign.twin, oracle, self.certificate)
         key = {"arm": spec.name, "registry": registry.name, "seed": seed}
         rows = _Rows(
-            [_campaign_row(key, campaign, record, scored.outcome)],
-            _round_rows(key, record, registry),
-            _declaration_rows(key, campaign.registry, record, scored),
+            [campaign_row(key, campaign, record, scored.outcome)],
+            round_rows(key, record, registry),
+            declaration_rows(key, campaign.registry, record, scored),
         )
         mine = self.rows[spec.name]
         for name in ("campaigns", "rounds", "declarations"):
@@ -322,89 +312,3 @@ def _play_guarded(proposer: Proposer, campaign: Campaign, protocol: Protocol, ar
         kind = "" if isinstance(error, ProposalError) else f"{type(error).__name__}: "
         msg = f"Agent {arm!r} broke in round {screen.round} of seed {campaign.seed}: {kind}{error}"
         raise AgentError(msg) from error
-
-
-def _campaign_row(
-    key: Mapping[str, Any], campaign: Campaign, record: Record, outcome: Outcome
-) -> dict[str, Any]:
-    delivered = {
-        name: sum(getattr(d, name) for d in record.deliveries)
-        for name in record.deliveries[0].COUNTS
-    }
-    return {
-        **key,
-        "m": record.m,
-        "hits": campaign.oracle.hit_count,
-        **asdict(outcome),
-        "reference_true": campaign.reference_true,
-        "reads": record.read_count,
-        "observed": int(record.candidates.size),
-        **delivered,
-        "registry_hash": campaign.registry.hash,
-        "reads_sha256": record.sha256,
-        "twin_reads_sha256": campaign.twin.sha256,
-    }
-
-
-def _round_rows(key: Mapping[str, Any], record: Record, registry: Registry) -> list[dict[str, Any]]:
-    rows = []
-    first_rounds = record.first_rounds
-    for round, delivery in enumerate(record.deliveries):
-        start, stop = record.round_starts[round : round + 2].tolist()
-        entries = delivery.entries
-        # From the candidates, not from the entries: those are cut to what a record lists.
-        named = (first_rounds == round) & (record.origins == PROPOSER)
-        accepted = [registry.identifiers[i] for i in record.candidates[named].tolist()]
-        rows.append(
-            {
-                **key,
-                "round": round,
-                "reads": stop - start,
-                **delivery.counts(),
-                "proposed": [name for name, _ in entries],
-                "accepted_identifiers": accepted,
-                "refused": [[name, what] for name, what in entries if what != ACCEPTED],
-                "usage": dict(delivery.usage or {}),
-                "text": delivery.text,
-            }
-        )
-    return rows
-
-
-CAMPAIGN_COLUMNS: Final = [
-    "arm", "registry", "seed", "m", "hits", *(f.name for f in fields(Outcome)), "reference_true",
-    "reads", "observed", *Delivery.COUNTS, "registry_hash", "reads_sha256", "twin_reads_sha256",
-]  # fmt: skip
-ROUND_COLUMNS: Final = [
-    "arm", "registry", "seed", "round", "reads", *Delivery.COUNTS, "proposed",
-    "accepted_identifiers", "refused", "usage", "text",
-]  # fmt: skip
-DECLARATION_COLUMNS: Final = [
-    "arm", "registry", "seed", "identifier", "is_hit", "log_e", "reads", "first_round",
-    "origin", "in_twin",
-]  # fmt: skip
-
-
-def _declaration_rows(
-    key: Mapping[str, Any], registry: Registry, record: Record, scored: Scored
-) -> list[dict[str, Any]]:
-    position = {candidate: i for i, candidate in enumerate(record.candidates.tolist())}
-    counts, first = record.counts, record.first_rounds
-    declaration = scored.declaration
-    columns = (declaration.indices, declaration.log_e, scored.is_hit, scored.in_twin)
-    rows = []
-    for index, log_e, is_hit, in_twin in zip(*(c.tolist() for c in columns), strict=True):
-        at = position[index]
-        rows.append(
-            {
-                **key,
-                "identifier": registry.identifiers[index],
-                "is_hit": is_hit,
-                "log_e": log_e,
-                "reads": int(counts[at]),
-                "first_round": int(first[at]),
-                "origin": ORIGINS[int(record.origins[at])],
-                "in_twin": in_twin,
-            }
-        )
-    return rows

@@ -22,7 +22,7 @@ from cads_env.inference import clopper_pearson_upper, paired_t
 from cads_env.panel import Panel
 from cads_env.proposer import Nothing, Proposal, ProposerFailed, View
 from cads_env.run import RunResult, evaluate
-from cads_env.run.evaluate import CAMPAIGN_COLUMNS, DECLARATION_COLUMNS, ROUND_COLUMNS
+from cads_env.run.rows import CAMPAIGN_COLUMNS, DECLARATION_COLUMNS, ROUND_COLUMNS
 from cads_env.score import Outcome
 from cads_env.testing import tiny_protocol, tiny_registry
 

@@ -22,8 +22,9 @@ from cads_env.proposer import Nothing, Proposal, ProposerFailed, View
 from cads_env.protocol import load_protocol
 from cads_env.record import Record
 from cads_env.run import RunResult, evaluate
-from cads_env.run.evaluate import CAMPAIGN_COLUMNS, DECLARATION_COLUMNS, KEPT_READS, ROUND_COLUMNS
+from cads_env.run.evaluate import KEPT_READS
 from cads_env.run.folder import RunFolder, json_line, new_folder
+from cads_env.run.rows import CAMPAIGN_COLUMNS, DECLARATION_COLUMNS, ROUND_COLUMNS
 from cads_env.testing import tiny_protocol, tiny_registry
 
 PAIR = tiny_registry()
