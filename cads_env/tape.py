@@ -175,7 +175,9 @@ def coins(first_bits: NDArray[np.uint16], states: UInt64s, probability: float) -
     at = np.flatnonzero(first_bits <= first)
     tied = np.flatnonzero(first_bits.take(at) == first)
     lost = scrambled(states.take(at.take(tied)), 1) >= np.uint64(rest)
-    return np.delete(at, tied[lost])
+    kept = np.ones(at.size, np.bool_)
+    kept[tied[lost]] = False
+    return at[kept]
 
 
 def normals(random_bits: UInt64s, out: Float64s | None = None) -> Float64s:
