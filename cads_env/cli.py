@@ -15,15 +15,15 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
+from cads_env import __version__
 from cads_env.errors import CadsError, RunError
-from cads_env.panel import load_panel, load_registry
+from cads_env.panel import load_panel
 from cads_env.protocol import load_protocol
-from cads_env.report.terminal import run_table
+from cads_env.report.terminal import facts, run_table
 from cads_env.run.agents import agent_names, resolve_agents
 from cads_env.run.evaluate import DEFAULT_PANEL, DEFAULT_PROTOCOL, evaluate
-from cads_env.sources import SOURCES
+from cads_env.sources import COMMON_OPTIONS, SOURCES
 from cads_env.values import parse_value
 
 COMMAND_GROUP: Final = "cads_env.commands"
@@ -32,7 +32,6 @@ USER_ERROR, FAILED_CAMPAIGNS, INTERRUPTED = 1, 3, 130
 
 app = typer.Typer(
     name="cads",
-    help="Certified agentic discovery screens: run agents against their proposer-removed twins.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -40,8 +39,19 @@ app = typer.Typer(
 registry_app = typer.Typer(help="The registries that can be screened.", no_args_is_help=True)
 app.add_typer(registry_app, name="registry")
 
-_out = Console()
+# Tables are set for 80 columns; a narrower terminal wraps lines rather than losing figures.
+_out = Console(width=max(80, Console().width))
 _err = Console(stderr=True)
+
+
+@app.callback(invoke_without_command=True)
+def about(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Certified agentic discovery screens: run agents against their proposer-removed twins."""
+    if version:
+        _out.print(f"cads-env {__version__}", highlight=False)
+        raise typer.Exit
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -94,17 +104,17 @@ def run(
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", "-O", help="Option of the registry's source, name=value."),
+        typer.Option("--option", "-O", help="Option of the source, e.g. direction=lower."),
     ] = None,
     protocol: Annotated[str, typer.Option(help="Preset or YAML file.")] = DEFAULT_PROTOCOL,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Protocol field, name=value.")
+        list[str] | None, typer.Option("--set", help="Protocol field, e.g. rounds=24.")
     ] = None,
     budget: Annotated[int, typer.Option(min=1, help="Times as many rounds.")] = 1,
     seeds: Annotated[str, typer.Option(help="Campaigns, e.g. 0-19 or 0,2,5-9.")] = "0-19",
     agent: Annotated[
         list[str] | None,
-        typer.Option(help="Agent: a name, module:Class or file.py; repeat for several arms."),
+        typer.Option(help="Name, name:option=value, module:Class or file.py; repeat for several."),
     ] = None,
     feedback: Annotated[
         str | None, typer.Option(help="full, none or permuted; sets both feedbacks.")
@@ -131,21 +141,34 @@ def run(
     fields = {"q": q, "epsilon_bar": epsilon_bar}
     arms = resolve_agents(agent or list(DEFAULT_AGENTS))
     numbers = parse_seeds(seeds)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=_err, transient=True) as bar:
-        task = bar.add_task("campaigns", total=len(numbers) * len(arms))
-        result = evaluate(
-            arms,
-            registry=load_panel(names, **options),
-            protocol=rules,
-            seeds=numbers,
-            feedback=feedback,  # type: ignore[arg-type]
-            certificate={k: v for k, v in fields.items() if v is not None},
-            identifiers=identifiers,  # type: ignore[arg-type]
-            keep_reads=keep_reads,
-            out=True if out is None else out,
-            progress=lambda done, _, name: bar.update(task, completed=done, description=name),
-        )
+    label = TextColumn("{task.description}", markup=False)
+    columns = (label, BarColumn(), MofNCompleteColumn())
+    try:
+        with Progress(
+            *columns,
+            TimeRemainingColumn(),
+            console=_err,
+            transient=True,
+            # Where nobody watches, it would only leave an empty line.
+            disable=not _err.is_terminal,
+        ) as bar:
+            task = bar.add_task("campaigns", total=len(numbers) * len(arms))
+            result = evaluate(
+                arms,
+                registry=load_panel(names, **options),
+                protocol=rules,
+                seeds=numbers,
+                feedback=feedback,  # type: ignore[arg-type]
+                certificate={k: v for k, v in fields.items() if v is not None},
+                identifiers=identifiers,  # type: ignore[arg-type]
+                keep_reads=keep_reads,
+                out=True if out is None else out,
+                progress=lambda done, _, name: bar.update(task, completed=done, description=name),
+            )
+    except KeyboardInterrupt as error:
+        notes = " ".join(getattr(error, "__notes__", ()))
+        _err.print(f"cads: interrupted. {notes}", markup=False, highlight=False)
+        raise typer.Exit(INTERRUPTED) from None
     _out.print(run_table(result))
     if result.failures:
         raise typer.Exit(FAILED_CAMPAIGNS)
@@ -154,27 +177,34 @@ def run(
 @app.command()
 def agents() -> None:
     """List the installed agents."""
-    table = Table("agent", "what it does", "needs", "from")
+    rows = []
     for name in agent_names():
         try:
             spec = resolve_agents(name)[0]
         except CadsError as error:
-            table.add_row(name, str(error), "", "")
+            rows.append((name, str(error)))
             continue
         summary = (inspect.getdoc(spec.factory) or "").partition("\n")[0]
-        needs = ", ".join(getattr(spec.factory, "requires", ()))
-        table.add_row(name, summary, needs, spec.source)
-    _out.print(table)
+        requires = getattr(spec.factory, "requires", ())
+        needs = f"\nneeds the side table {', '.join(requires)}" if requires else ""
+        rows.append((name, f"{summary}{needs}\n{spec.source}"))
+    _out.print(facts(rows))
 
 
 @registry_app.command("list")
 def registry_list() -> None:
     """List the sources of registries and their options."""
-    table = Table("name", "what it is", "splits", "options", "extra")
+    rows = []
     for name, source in SOURCES.items():
-        splits = ", ".join(f"{s} ({len(r)})" for s, r in source.splits.items())
-        table.add_row(name, source.summary, splits, ", ".join(source.options), source.extra or "")
-    _out.print(table)
+        splits = ", ".join(f":{split} ({len(r)})" for split, r in source.splits.items())
+        lines = [
+            source.summary,
+            f"splits: {splits}" if splits else "",
+            f"options: {', '.join((*source.options, *COMMON_OPTIONS))}",
+            f"needs: pip install 'cads-env[{source.extra}]'" if source.extra else "",
+        ]
+        rows.append((name, "\n".join(filter(None, lines))))
+    _out.print(facts(rows))
 
 
 @registry_app.command("show")
@@ -182,24 +212,30 @@ def registry_show(
     name: Annotated[str, typer.Argument(help="Registry by name or path.")],
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", "-O", help="Option of the registry's source, name=value."),
+        typer.Option("--option", "-O", help="Option of the source, e.g. direction=lower."),
     ] = None,
 ) -> None:
-    """Load a registry, check it and say what is in it."""
-    public, private = load_registry(name, **parse_pairs(option or [], "--option"))
-    table = Table(show_header=False)
-    table.add_row("name", public.name)
-    table.add_row("candidates", f"{public.m:,}")
-    table.add_row("hits", f"{private.hit_count:,} ({private.hit_count / public.m:.1%})")
+    """Load a registry, or a panel's first one, check it and say what is in it."""
+    panel = load_panel(name, **parse_pairs(option or [], "--option"))
+    public, private = panel[0]
+    rows = []
+    if len(panel) > 1:
+        rows.append(("panel", f"{panel.name}, {len(panel)} registries; this is the first"))
+    rows += [
+        ("name", public.name),
+        ("candidates", f"{public.m:,}"),
+        ("hits", f"{private.hit_count:,} ({private.hit_count / public.m:.1%})"),
+    ]
     if private.contrary_hit_count:
-        table.add_row("hits with u < 0", f"{private.contrary_hit_count:,}")
-    table.add_row("first candidates", ", ".join(public.identifiers[:8]))
-    for title, side in public.side_tables.items():
-        table.add_row(f"side table {title}", side.description)
-    table.add_row("description", public.description)
-    table.add_row("public hash", public.hash)
-    table.add_row("oracle hash", private.hash)
-    _out.print(table)
+        rows.append(("hits with u < 0", f"{private.contrary_hit_count:,}"))
+    rows.append(("first candidates", ", ".join(public.identifiers[:8])))
+    rows += [(f"side table {title}", t.description) for title, t in public.side_tables.items()]
+    rows += [
+        ("description", public.description),
+        ("public hash", public.hash),
+        ("oracle hash", private.hash),
+    ]
+    _out.print(facts(rows))
 
 
 def _add_commands_of_others() -> None:
@@ -213,12 +249,12 @@ def _add_commands_of_others() -> None:
 
 def main() -> None:
     """The console script: one clear paragraph for a user's error, no traceback."""
+    # As with `python -m`: an agent's module in this folder can be named.
+    sys.path.insert(0, "")
     _add_commands_of_others()
     try:
         app()
     except CadsError as error:
-        _err.print(f"cads: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        text = " ".join([str(error), *getattr(error, "__notes__", ())])
+        _err.print(f"cads: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(USER_ERROR)
-    except KeyboardInterrupt:
-        _err.print("cads: interrupted.", markup=False)
-        sys.exit(INTERRUPTED)

@@ -74,3 +74,8 @@ def suggest(word: str, options: Iterable[str]) -> str:
     if near:
         return f"Did you mean {near[0]!r}?"
     return f"Available: {', '.join(names) or 'none'}."
+
+
+def error_text(error: Exception) -> str:
+    """What an exception says, without the number and path of an operating system's error."""
+    return str(getattr(error, "strerror", None) or error)

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import yaml
 
-from cads_env.errors import ProtocolError, suggest
+from cads_env.errors import ProtocolError, error_text, suggest
 from cads_env.protocol_checks import problems_of
 from cads_env.schedule import RoundPlan, plan
 from cads_env.values import parse_value
@@ -319,7 +319,7 @@ def _read(name: str) -> tuple[str, str]:
         try:
             return path.read_text(encoding="utf-8"), name
         except (OSError, UnicodeDecodeError) as error:
-            msg = f"Protocol file {name!r} cannot be read: {error}."
+            msg = f"Protocol file {name!r} cannot be read: {error_text(error)}."
             raise ProtocolError(msg) from error
     if name not in preset_names():
         msg = (

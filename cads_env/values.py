@@ -19,8 +19,10 @@ def parse_value(text: str) -> Any:
     Returns:
         A number, bool, None, text, list or mapping.
     """
+    # A pair in round brackets is a list, as people write it in Python.
+    is_pair = text.startswith("(") and text.endswith(")")
     try:
-        value = yaml.safe_load(text)
+        value = yaml.safe_load(f"[{text[1:-1]}]" if is_pair else text)
     except (yaml.YAMLError, ValueError, RecursionError):
         return text
     # YAML 1.1 reads 1e-5, which has no point, as text.

@@ -27,6 +27,12 @@ def test_python_examples_run_from_top_to_bottom(capsys: pytest.CaptureFixture[st
     assert "Neighbours: net" in printed
 
 
+def test_every_python_example_runs_alone_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for block in _blocks("python"):
+        exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+        assert capsys.readouterr().out
+
+
 def test_the_two_command_lines_stand_alone() -> None:
     lines = [block.strip() for block in _blocks("")]
     assert "pip install -e . && cads run" in lines

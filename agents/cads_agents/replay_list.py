@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cads_agents.ranking import first_untested
-from cads_env.errors import AgentError
+from cads_env.errors import AgentError, error_text
 from cads_env.proposer import View
 
 
@@ -28,7 +28,7 @@ class ReplayList:
         try:
             lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            msg = f"Ranking file {str(path)!r} cannot be read: {error}."
+            msg = f"Ranking file {str(path)!r} cannot be read: {error_text(error)}."
             raise AgentError(msg) from error
         self._path = str(path)
         self._order = list(dict.fromkeys(line.strip() for line in lines if line.strip()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 from rich import box
@@ -13,6 +14,21 @@ from rich.text import Text
 from cads_env.run.result import ArmResult, RunResult, show_ratio
 
 SYNTHETIC_NOTE: Final = "synthetic: plumbing and calibration, not biology"
+
+
+def facts(rows: Sequence[tuple[str, str]]) -> Table:
+    """A table of names and what there is to say of them.
+
+    Args:
+        rows: Name and text, which may have several lines; shown as they are, without markup.
+    """
+    several = any("\n" in text for _, text in rows)
+    table = Table(show_header=False, show_lines=several, box=box.SIMPLE, padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows:
+        table.add_row(Text(name), Text(text))
+    return table
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -32,14 +48,15 @@ def run_table(result: RunResult) -> RenderableType:
         f"epsilon_bar = {certificate.epsilon_bar:g}"
     )
     table = Table(
-        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False
+        title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False
     )
     table.add_column("arm", overflow="fold", min_width=10)
     for column in ("true", "false", "FDR<", "twin", "net", "95 %", "norm", "reach", "det."):
         table.add_column(column, justify="right", no_wrap=True)
     for arm in result.arms.values():
-        table.add_row(*_cells(arm))
-    any_arm = next(iter(result.arms.values()))
+        table.add_row(*map(Text, _cells(arm)))
+    # The reference is the same for every arm; the arm with the fewest failures shows it best.
+    any_arm = max(result.arms.values(), key=lambda arm: arm.n)
     if any_arm.n:
         spread = any_arm.reference - any_arm.twin
         whole = "1.00" if any_arm.normalised_net is not None else "-"
@@ -55,7 +72,7 @@ def _cells(arm: ArmResult) -> list[str]:
         arm.arm,
         number(arm.true),
         number(arm.false),
-        number(arm.fdr_bound, 3),
+        number(arm.fdr_bound, 3) if arm.n else "-",
         number(arm.twin),
         "-" if math.isnan(net.mean) else f"{net.mean:+.2f}",
         "-" if math.isnan(net.low) else f"{net.low:.2f}, {net.high:.2f}",
@@ -74,8 +91,13 @@ def _notes(result: RunResult) -> list[str]:
         "twin: the same loop with the proposer removed. net = true - twin, paired t interval.",
         "norm = net / (reference - twin). reach: proposal slots early enough to be certified, of "
         "all. det.: net found with 80 % power at this n.",
-        "* proposes by the true effects: no agent, the most that ranking can reach here.",
+        "* proposes by the true effects: no agent, the yardstick of norm.",
     ]
+    if result.certificate.epsilon_bar < result.protocol.epsilon:
+        notes.append(
+            f"WARNING: epsilon_bar = {result.certificate.epsilon_bar:g} is below the channel's "
+            f"contamination {result.protocol.epsilon:g}: FDR <= q is not guaranteed."
+        )
     if result.panel.startswith("synthetic-"):
         notes.append(f"{result.panel} is {SYNTHETIC_NOTE}.")
     notes += [

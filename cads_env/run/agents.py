@@ -81,13 +81,20 @@ class AgentSpec:
         Raises:
             AgentError: Names the missing tables and those that exist.
         """
-        missing = [t for t in getattr(agent, "requires", ()) if t not in registry.side_tables]
+        requires = getattr(agent, "requires", ())
+        if isinstance(requires, str) or not all(isinstance(name, str) for name in requires):
+            msg = (
+                f"Agent {self.name!r} has requires = {requires!r}; expected a tuple of names of "
+                "side tables, such as ('module',)."
+            )
+            raise AgentError(msg)
+        missing = [name for name in requires if name not in registry.side_tables]
         if missing:
             present = ", ".join(sorted(registry.side_tables)) or "none"
             msg = (
                 f"Agent {self.name!r} needs the side table {', '.join(map(repr, missing))}, which "
                 f"registry {registry.name!r} does not have (it has: {present}). Choose another "
-                "registry or agent; a table source declares one with prior= or module=."
+                "registry or agent (such as random); a table declares one with prior= or module=."
             )
             raise AgentError(msg)
 

@@ -7,6 +7,7 @@ broke is reported and never averaged in; an agent's own exception stops the run 
 from __future__ import annotations
 
 import math
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ from cads_env.record import Record
 from cads_env.registry import RELABEL_MODES, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec, resolve_agents
 from cads_env.run.folder import RunFolder, environment, new_folder
-from cads_env.run.result import Failure, RunResult, summarise
+from cads_env.run.result import Failure, RunResult, arm_json, summarise
 from cads_env.run.rows import (
     CAMPAIGN_COLUMNS,
     DECLARATION_COLUMNS,
@@ -119,8 +120,12 @@ def evaluate(
     if out is None or out is False:
         return run.play(None)
     folder = new_folder(None if out is True else out)
-    with RunFolder(folder, run.manifest()) as files:
-        return run.play(files)
+    try:
+        with RunFolder(folder, run.manifest()) as files:
+            return run.play(files)
+    except BaseException as error:
+        error.add_note(f"What was played until then is in {folder}, marked as not complete.")
+        raise
 
 
 def _check_seeds(seeds: Iterable[int]) -> list[int]:
@@ -209,10 +214,12 @@ class _Run:
                 done += 1
                 if self.progress is not None:
                     self.progress(done, total, spec.name)
+        result = self._result(files)
         if files is not None:
             files.note("registries", list(self.registries.values()))
             files.note("failures", [f._asdict() for f in self.failures])
-        return self._result(files)
+            files.note("arms", [arm_json(arm) for arm in result.arms.values()])
+        return result
 
     def _open(self, seed: int) -> Campaign:
         registry, oracle = relabel(*self.panel.for_seed(seed), self.identifiers, seed)
@@ -310,5 +317,15 @@ def _play_guarded(proposer: Proposer, campaign: Campaign, protocol: Protocol, ar
         raise
     except (Exception, SystemExit) as error:
         kind = "" if isinstance(error, ProposalError) else f"{type(error).__name__}: "
-        msg = f"Agent {arm!r} broke in round {screen.round} of seed {campaign.seed}: {kind}{error}"
+        place = "" if isinstance(error, ProposalError) else _place(error)
+        msg = (
+            f"Agent {arm!r} broke in round {screen.round} of seed {campaign.seed}: "
+            f"{kind}{error}{place}"
+        )
         raise AgentError(msg) from error
+
+
+def _place(error: BaseException) -> str:
+    """Where an agent's exception was raised, as ` (my_agent.py, line 12)`."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
 
-from cads_env.errors import RunError
+from cads_env.errors import RunError, error_text
 from cads_env.record import SCHEMA_VERSION
 
 ROW_FILES: Final = ("campaigns", "rounds", "declarations", "reads")
@@ -56,7 +56,7 @@ def new_folder(out: str | Path | None) -> Path:
             msg = f"Output folder {str(folder)!r} is not empty; name a new one with --out."
             raise RunError(msg)
     except OSError as error:
-        msg = f"Output folder {str(out or DEFAULT_ROOT)!r} cannot be made: {error}."
+        msg = f"Output folder {str(out or DEFAULT_ROOT)!r} cannot be made: {error_text(error)}."
         raise RunError(msg) from error
     return folder
 

@@ -6,8 +6,9 @@ oracle.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -56,6 +57,7 @@ class ArmResult:
         reference: Mean declared hits of the effect-ranked reference, which knows the truth.
         normalised_net: mean net / mean (reference - twin); None where that range is below 1.
         raw_hits: Mean hits among the candidates read.
+        reach: Last round whose fresh candidates can be declared, by registry size.
         slots: Mean proposal slots of a campaign.
         slots_in_reach: How many of them come early enough to be declared.
         filled: Mean slots that the proposer filled.
@@ -75,10 +77,24 @@ class ArmResult:
     reference: float
     normalised_net: float | None
     raw_hits: float
+    reach: Mapping[int, int]
     slots: float
     slots_in_reach: float
     filled: float
     filled_in_reach: float
+
+
+def arm_json(arm: ArmResult) -> dict[str, Any]:
+    """A summary as JSON values: what is not defined is null."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Estimate):
+            return plain(value._asdict())
+        if isinstance(value, Mapping):
+            return {str(key): plain(entry) for key, entry in value.items()}
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return {field.name: plain(getattr(arm, field.name)) for field in fields(arm)}
 
 
 @dataclass(frozen=True)
@@ -196,6 +212,7 @@ def summarise(
         reference=reference,
         normalised_net=net.mean / spread if spread >= SMALLEST_RANGE else None,
         raw_hits=_mean(campaigns, "tested_hits"),
+        reach=last,
         slots=_per_campaign(rounds, "proposal_slots", n),
         slots_in_reach=_per_campaign(near, "proposal_slots", n),
         filled=_per_campaign(rounds, "accepted", n),

@@ -55,7 +55,7 @@ class TextTable:
             msg = (
                 f"{self.path} has no column {name!r}, which {option}= asks for. "
                 f"{suggest(name, self.columns)} {describe_columns(self.columns)} "
-                f"Say {option}='...' with the column that is meant."
+                f"Say {option}=... with the column that is meant."
             )
             raise RegistryError(msg)
         return self.columns[name]
@@ -177,7 +177,7 @@ def _check_header(path: Path, header: Sequence[str], separator: str) -> None:
     if len(header) == 1:
         others = [sep for sep in (",", "\t", ";", "|") if sep != separator and sep in header[0]]
         hint = f"Its header looks as if sep={others[0]!r} were meant." if others else (
-            "Say sep='...' if another character parts the columns."
+            "Say sep=... if another character parts the columns."
         )  # fmt: skip
         msg = f"{path} has one column when read with the separator {used}: {header[0]!r}. {hint}"
         raise RegistryError(msg)

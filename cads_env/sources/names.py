@@ -165,7 +165,7 @@ def make_entry(source: str, options: Mapping[str, Any], origin: Path | None = No
 def _table_options(options: dict[str, Any], *, beside: bool) -> dict[str, Any]:
     """A table's options, with its name, its absolute path and those of the file beside it."""
     if "path" not in options:
-        msg = "The source 'table' needs path='...'; or give the path of the table itself."
+        msg = "The source 'table' needs path=...; or give the path of the table itself."
         raise RegistryError(msg)
     path = _path_option(options["path"]).absolute()
     _check_is_file(path, "a table")

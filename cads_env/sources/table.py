@@ -17,7 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cads_env.errors import RegistryError
-from cads_env.registry import Oracle, Registry, SideTable, check_identifiers, check_truth
+from cads_env.registry import (
+    Oracle,
+    Registry,
+    SideTable,
+    check_identifiers,
+    check_truth,
+    listed,
+)
 from cads_env.sources.delimited import TextTable, describe_columns, number, read_delimited
 
 Float64s = NDArray[np.float64]
@@ -39,7 +46,8 @@ class TableOptions:
         sep: Separator; None for that of the file name's ending (.csv comma, .tsv and .txt tab).
         identifier: Column of the candidates' names.
         effect: Column of the effects, or None to leave effects aside.
-        label: Column of the labels (0/1, true/false, yes/no), or None to label by the threshold.
+        label: Column of the labels (0/1, true/false, yes/no), or None to label by the threshold. A
+            column `label` that is not declared must agree with the threshold.
         direction: "lower" or "higher": which effects are hits. Needed with effects.
         threshold: Effect beyond which a candidate is a hit. Needed with effects.
         signal: u of a hit (> 0) and of a null (<= 0). Needed, and allowed, only without effects.
@@ -124,6 +132,8 @@ def load_table(
         hit, null = (float(value) for value in declared.signal or ())
         signal = np.where(labels, hit, null)
     truth = signal > 0 if labels is None else labels
+    if labels is not None and has_effect and "label" not in options:
+        _check_undeclared_labels(labels, signal > 0, identifiers, path)
     check_truth(signal, truth, name, identifiers)
     registry = Registry(
         name=name,
@@ -133,6 +143,21 @@ def load_table(
     )
     check_barrier(registry, signal, truth)
     return registry, Oracle(signal, truth, name, 0, salt)
+
+
+def _check_undeclared_labels(
+    labels: Labels, by_threshold: Labels, identifiers: Sequence[str], path: Path
+) -> None:
+    """Raise when a column `label` that nobody declared would overrule the threshold."""
+    at = np.flatnonzero(labels != by_threshold)
+    if at.size:
+        names = listed([identifiers[int(i)] for i in at])
+        msg = (
+            f"{path} has a column 'label' that contradicts direction and threshold in {at.size} "
+            f"rows: {names}. Say label=label to let it decide which candidates are hits, or "
+            "label=null to leave it aside."
+        )
+        raise RegistryError(msg)
 
 
 OPTION_NAMES: Final = tuple(field.name for field in fields(TableOptions))
@@ -189,13 +214,13 @@ def _check_declarations(
     if not has_effect and not has_label:
         msg = (
             f"{table.path} has neither a column 'effect' nor a column 'label'. {columns} Add "
-            "effect='...' with direction='lower' (or 'higher') and threshold=..., or label='...'."
+            "effect=... with direction=lower (or higher) and threshold=..., or label=...."
         )
         raise RegistryError(msg)
     missing: list[str] = []
     if has_effect:
         if options.direction is None:
-            missing.append("direction='lower' (or 'higher': which effects are hits)")
+            missing.append("direction=lower (or higher: which effects are hits)")
         if options.threshold is None:
             missing.append("threshold=... (the effect beyond which a candidate is a hit)")
         if options.signal is not None:
@@ -209,16 +234,16 @@ def _check_declarations(
         if idle:
             msg = (
                 f"direction, threshold and drop_missing need effects, but {table.path} has no "
-                f"column {options.effect or 'effect'!r}. {columns} Add effect='...', or leave "
+                f"column {options.effect or 'effect'!r}. {columns} Add effect=..., or leave "
                 "them out."
             )
             raise RegistryError(msg)
         if options.signal is None:
             missing.append("signal=(hit, null), u of a hit and of a null such as (1.0, -0.5)")
     if options.prior is not None and options.prior_direction is None:
-        missing.append("prior_direction='higher' (or 'lower': which scores are more promising)")
+        missing.append("prior_direction=higher (or lower: which scores are more promising)")
     if options.prior is None and options.prior_direction is not None:
-        missing.append("prior='...' (the column that prior_direction is about)")
+        missing.append("prior=... (the column that prior_direction is about)")
     if missing:
         kind = "effects" if has_effect else "labels alone"
         msg = f"{table.path} has {kind}; still to be declared: {'; '.join(missing)}."
@@ -267,7 +292,7 @@ def _labels(table: TextTable, column: str) -> Labels:
 
 def _signal_of_effects(table: TextTable, options: TableOptions) -> Float64s:
     effects = _numbers(
-        table, str(options.effect), "effect", "Or leave them out with drop_missing=True."
+        table, str(options.effect), "effect", "Or leave them out with drop_missing=true."
     )
     threshold = float(options.threshold if options.threshold is not None else math.nan)
     signal = threshold - effects if options.direction == "lower" else effects - threshold

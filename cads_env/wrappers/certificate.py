@@ -18,6 +18,7 @@ from cads_env.protocol import Protocol
 from cads_env.record import Record
 from cads_env.registry import Oracle, Registry
 from cads_env.score import TWINS, Outcome, resolve_certificate, score
+from cads_env.wrappers.screen_of import screen_of
 
 REWARDS: Final = ("net", "certified", "none")
 OUTCOME_KEYS: Final = tuple(field.name for field in dataclasses.fields(Outcome))
@@ -114,7 +115,7 @@ class CertificateWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         arguments: dict[str, Any] = {"certificate": certificate, "reward": reward, **fields}
         RecordConstructorArgs.__init__(self, **arguments)
         gym.Wrapper.__init__(self, env)
-        screen: Any = env.unwrapped
+        screen = screen_of(env, "CertificateWrapper")
         inherited = _inner_certificate(env) if certificate is None else certificate
         base = resolve_certificate(inherited, screen.protocol)
         self.certificate = resolve_certificate(dataclasses.asdict(base) | fields, screen.protocol)

@@ -11,6 +11,8 @@ import gymnasium as gym
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
+from cads_env.wrappers.screen_of import screen_of
+
 _LISTS = ("high", "low", "tested")
 _USUAL_CHARACTERS: Final = frozenset(map(chr, range(32, 127)))
 _USUAL_LENGTH: Final = 64
@@ -40,7 +42,7 @@ class IdentifierLists(gym.ObservationWrapper[Any, Any, Any], RecordConstructorAr
         """
         RecordConstructorArgs.__init__(self)
         gym.ObservationWrapper.__init__(self, env)
-        screen: Any = env.unwrapped
+        screen = screen_of(env, "IdentifierLists")
         self._hold(spaces.Text(_USUAL_LENGTH, charset=_USUAL_CHARACTERS))
         self._fit(screen.identifiers)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cads_env.envs.screen_env import ScreenEnv
 from cads_env.wrappers.certificate import CertificateWrapper
+from cads_env.wrappers.screen_of import screen_of
 
 
 class IgnoreActions(gym.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
@@ -24,6 +25,7 @@ class IgnoreActions(gym.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
         """
         RecordConstructorArgs.__init__(self)
         gym.ActionWrapper.__init__(self, env)
+        screen_of(env, "IgnoreActions")
 
     def action(self, action: Any) -> NDArray[np.int64]:
         """An action of m alone."""
@@ -44,10 +46,7 @@ def make_twin(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     Raises:
         TypeError: `env` is no screen environment.
     """
-    screen = env.unwrapped
-    if not isinstance(screen, ScreenEnv):
-        msg = f"make_twin needs a CADSScreen environment; received {type(screen).__name__}."
-        raise TypeError(msg)
+    screen = screen_of(env, "make_twin")
     bare = ScreenEnv(screen.panel, screen.protocol, render_mode=screen.render_mode)
     twin: gym.Env[Any, Any] = IgnoreActions(bare)
     layer: gym.Env[Any, Any] = env

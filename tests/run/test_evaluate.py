@@ -122,6 +122,7 @@ def recomputed(result: RunResult, arm: str) -> dict[str, Any]:
         "reference": mean["reference_true"],
         "normalised_net": (mean["true"] - mean["twin_true"]) / spread if spread >= 1 else None,
         "raw_hits": mean["tested_hits"],
+        "reach": {60: reach(result.protocol, k, 60, certificate=result.certificate)},
         "slots": rounds["proposal_slots"].sum() / n,
         "slots_in_reach": rounds.loc[near, "proposal_slots"].sum() / n,
         "filled": rounds["accepted"].sum() / n,

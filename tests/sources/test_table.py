@@ -50,11 +50,16 @@ def test_an_effect_at_the_threshold_is_a_null_with_u_zero(tmp_path: Path) -> Non
 
 def test_labels_win_over_the_threshold_and_contrary_hits_are_counted(tmp_path: Path) -> None:
     text = "identifier,effect,label\nA,-1.0,1\nB,0.1,yes\nC,-0.2,FALSE\n"
-    _, oracle = load(tmp_path, text, **EFFECTS)
+    _, oracle = load(tmp_path, text, label="label", **EFFECTS)
     assert oracle.labels.tolist() == [True, True, False]
     assert oracle.contrary_hit_count == 1
     _, by_threshold = load(tmp_path, text, label=None, **EFFECTS)
     assert by_threshold.labels.tolist() == [True, False, False]
+
+
+def test_labels_that_agree_with_the_threshold_need_no_declaration(tmp_path: Path) -> None:
+    text = "identifier,effect,label\nA,-1.0,1\nB,0.1,0\n"
+    assert load(tmp_path, text, **EFFECTS)[1].labels.tolist() == [True, False]
 
 
 def test_a_label_only_table_takes_the_declared_signal(tmp_path: Path) -> None:
@@ -150,20 +155,20 @@ SIDE = "identifier,effect,x\nA,-1.0,1\nB,0.1,{}\nC,-0.1,5\n"
 @pytest.mark.parametrize(
     ("content", "options", "words"),
     [
-        (PLAIN, {}, ["direction='lower' (or 'higher'", "threshold=..."]),
+        (PLAIN, {}, ["direction=lower (or higher", "threshold=..."]),
         (PLAIN, {"direction": "lower"}, ["threshold=..."]),
-        (PLAIN, {"threshold": -0.5}, ["direction='lower'"]),
+        (PLAIN, {"threshold": -0.5}, ["direction=lower"]),
         (LABELLED, {}, ["labels alone", "signal=(hit, null)"]),
         (LABELLED, E2, ["direction, threshold", "no column 'effect'", "'label'"]),
         (LABELLED, {"signal": (1, -1), "drop_missing": True}, ["drop_missing need effects"]),
         (PLAIN, {**E2, "signal": (1.0, -1.0)}, ["signal=(1.0, -1.0)", "without effects"]),
         ("gene,x\nA,1\nB,2\n", {}, ["neither a column 'effect' nor a column 'label'", "'gene'"]),
-        ("gene,effect\nA,-1\nB,2\n", E2, ["no column 'identifier'", "identifier='...'", "'gene'"]),
+        ("gene,effect\nA,-1\nB,2\n", E2, ["no column 'identifier'", "identifier=...", "'gene'"]),
         (PLAIN, {**E2, "label": "Label"}, ["no column 'Label'", "label=", "'effect'"]),
         (PLAIN, {**E2, "label": "label"}, ["no column 'label'"]),
         (PLAIN, {**E2, "effect": "efect"}, ["no column 'efect'", "Did you mean 'effect'?"]),
-        (PLAIN, {**E2, "prior": "x"}, ["prior_direction='higher'"]),
-        (PLAIN, {**E2, "prior_direction": "lower"}, ["prior='...'"]),
+        (PLAIN, {**E2, "prior": "x"}, ["prior_direction=higher"]),
+        (PLAIN, {**E2, "prior_direction": "lower"}, ["prior=..."]),
         (PLAIN, {**E2, "prior": "x", "prior_direction": "lower"}, ["no column 'x'", "prior="]),
         (PLAIN, {**E2, "module": "x"}, ["no column 'x'", "module="]),
         (PLAIN, {**E2, "features": ["x"]}, ["no column 'x'", "features="]),
@@ -183,7 +188,7 @@ SIDE = "identifier,effect,x\nA,-1.0,1\nB,0.1,{}\nC,-0.1,5\n"
         ("identifier,label\nA,1\nB,maybe\nC,\n", {"signal": (1, -1)},
          ["2 entries", "row 3: 'maybe', row 4: ''", "0, 1, false, true, no, yes"]),
         ("identifier,effect\nA,-1\nB,\nC,nan\n", E2,
-         ["2 entries", "missing", "row 3: '', row 4: 'nan'", "drop_missing=True"]),
+         ["2 entries", "missing", "row 3: '', row 4: 'nan'", "drop_missing=true"]),
         ("identifier,effect\nA,-1\nB,abc\nC,\"1,5\"\nD,1_0\n", E2,
          ["3 entries", "no numbers", "row 3: 'abc', row 4: '1,5', row 5: '1_0'"]),
         ("identifier,effect\nA,-1\nB,inf\nC,-Infinity\n", E2, ["infinite", "row 3: 'inf'"]),
@@ -202,7 +207,8 @@ SIDE = "identifier,effect,x\nA,-1.0,1\nB,0.1,{}\nC,-0.1,5\n"
         ("identifier,effect\nÄ,-1\nB,1\n".encode("latin-1"), E2, ["not UTF-8 text", "Save"]),
         (PLAIN.encode("utf-16"), E2, ["not UTF-8 text"]),
         (PLAIN, {"direction": "lower", "threshold": -9}, ["0 hits among 4"]),
-        ("identifier,effect,label\nA,-1,0\nB,1,1\n", E2, ["u > 0", "'A'"]),
+        ("identifier,effect,label\nA,-1,0\nB,1,1\n", {**E2, "label": "label"}, ["u > 0", "'A'"]),
+        ("identifier,effect,label\nA,-1,1\nB,1,1\n", E2, ["contradicts", "'B'", "label=null"]),
         (SIDE.format(""), {**E2, "prior": "x", "prior_direction": "lower"}, ["missing", "row 3"]),
         (SIDE.format(""), {**E2, "features": ["x"]}, ["missing", "row 3", "features="]),
         (SIDE.format("inf"), {**E2, "features": ["x"]}, ["infinite", "row 3"]),

@@ -1,0 +1,5 @@
+"""`python -m cads_env`: the command line `cads`."""
+
+from cads_env.cli import main
+
+main()
