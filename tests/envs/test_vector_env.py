@@ -189,6 +189,9 @@ def test_it_states_its_mode_and_its_spaces_hold_what_it_returns(mode: str) -> No
     assert envs.observation_space.contains(envs.step(envs.action_space.sample())[0])
 
 
+@pytest.mark.skipif(
+    gym.__version__.startswith("1.1."), reason="DictInfoToList of Gymnasium 1.1 loses statistics"
+)
 def test_vector_wrappers_of_gymnasium_fit() -> None:
     wrapped = gym.wrappers.vector.RecordEpisodeStatistics(tiny_vector("NextStep"))
     listed = gym.wrappers.vector.DictInfoToList(wrapped)
