@@ -185,8 +185,7 @@ class Channel:
         """
         if self._words.shape[1] < capacity:
             wider = (candidates.shape[0], capacity)
-            state = np.empty((2, *wider))
-            words, signal = state[0].view(np.uint64), state[1]
+            words, signal = np.empty(wider, np.uint64), np.empty(wider)
             words[:, :start], signal[:, :start] = self._words[:, :start], self._signal[:, :start]
             self._words, self._signal = words, signal
         stop = start + candidates.shape[1]

@@ -13,24 +13,19 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from cads_env.errors import ProposalError
-from cads_env.parsing_json import json_parts
 from cads_env.parsing_lists import Part, list_parts
+from cads_env.parsing_markup import element_lists, without_markup
 from cads_env.parsing_names import UNSPACED_CHARACTERS, Entry, Lookup, lookup_for
+from cads_env.parsing_records import is_aside_key, json_parts
 
 MAX_ENTRY_LENGTH: Final = 200
 """Characters kept of an invalid entry, so that a record stays readable."""
 
 _THINK_TAG = re.compile(r"<(/?)(think|thinking|reasoning)(?:[\s/][^<>]*)?>", re.IGNORECASE)
-_LAYOUT_TAG = re.compile(
-    r"</?(?:(?:final[_-]?)?answer|output|result|response|proposals?|genes?|list|item"
-    r"|ul|ol|li|br|p|div)\s?/?>",
-    re.IGNORECASE,
-)
-_WEB_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(https?:[^()\s]*\)?")
 _FINAL = re.compile(
     r"^[ \t#>*_-]*(?:(?:so|thus|therefore|hence|here|here's|this|is|are|and|my|the|our),? ){0,5}"
     r"final (?:answer|list|selection|proposal|ranking|choice|picks?|genes|candidates)\b"
-    r"(?:[^\n:：]{0,80}[:：])?",
+    r"(?: (?:is|are)\b)?(?:[ \t]+[-–—=][ \t]+|[^\n:：]{0,80}[:：])?",
     re.IGNORECASE | re.MULTILINE,
 )
 _EDGES = ".,;:!?\"'“”„‘’‚`*_()[]{}<>«»。，；：、！？（）"
@@ -179,25 +174,41 @@ def _structured(answer: str, in_json: list[list[Entry]], lookup: Lookup) -> list
     for entries in reversed(in_json):
         if _names_any(entries):
             return entries
-    laid_out = _WEB_LINK.sub(r"\1", _LAYOUT_TAG.sub("\n", answer))
-    parts, has_prose = list_parts(laid_out, lookup)
-    naming = [(part.valid_count(), part) for part in parts]
-    naming = [(count, part) for count, part in naming if count]
+    parts, has_prose = list_parts(without_markup(answer, lookup), lookup)
+    parts.extend(
+        Part(entries=entries, is_aside=is_aside_key(name))
+        for name, entries in element_lists(answer, lookup).items()
+    )
+    naming = [(part.valid_count(), part) for part in parts if part.valid_count()]
     if naming:
-        return _best(naming).entries
+        return _best(naming, lookup).entries
     if in_json:
         return in_json[-1]
     of_names = [
         (len(p.entries), p) for p in parts if p.is_of_names() and not (p.is_plain and has_prose)
     ]
-    return _best(of_names).entries if of_names else None
+    return _best(of_names, lookup).entries if of_names else None
 
 
-def _best(sized: list[tuple[int, Part]]) -> Part:
-    """The part that is not set aside, then the largest, then the outermost, then the last."""
+def _best(sized: list[tuple[int, Part]], lookup: Lookup) -> Part:
+    """The part that is not set aside, then the largest, then the outermost, then the last.
+
+    What is nested below a list of names is about those names, and comes behind all other parts.
+    """
     order = range(len(sized))
+    is_detail = [
+        part.parent is not None and part.parent.valid_count() > 0 and part.parent.is_naming(lookup)
+        for _, part in sized
+    ]
     chosen = max(
-        order, key=lambda i: (not sized[i][1].is_aside, sized[i][0], -sized[i][1].level, i)
+        order,
+        key=lambda i: (
+            not sized[i][1].is_aside,
+            not is_detail[i],
+            sized[i][0],
+            -sized[i][1].level,
+            i,
+        ),
     )
     return sized[chosen][1]
 

@@ -9,54 +9,43 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final
 
-from cads_env.parsing_names import Entry, Lookup, as_list, entries_of, heads_of, is_name_like
+from cads_env.parsing_entries import entries_of, is_attribute, is_firm
+from cads_env.parsing_lines import Item, field_of, is_aside, is_heading, items_of, names_on
+from cads_env.parsing_names import Entry, Lookup, is_name_like
+from cads_env.parsing_tables import entries_of_lines, entries_of_rows
 
-_ITEM = re.compile(
-    r"(?P<indent>[ \t]*)[*_]{0,3}(?:(?P<bullet>[-+*•‣◦▪●○►➤·–—])[ \t]+"
-    r"|#(?P<hash>\d{1,6})[.):]?[ \t]+"
-    r"|[(\[]?(?P<number>\d{1,6})[.):\]、．](?:[ \t]+|(?=[^\d\s]))|(?P<letter>[A-Za-z])\)[ \t]+)"
-    r"(?P<body>\S.*)"
-)
-_ASIDE = re.compile(
-    r"\b(?:rejected|excluded|avoid(?:ed)?|discarded|ruled out|considered|drafts?|initial|already"
-    r"|not (?:selected|chosen|proposed|included)|first (?:ideas?|pass|thoughts?)|alternatives?"
-    r"|runners?-up|backups?|previous(?:ly)?|(?:low|high|tested) (?:genes|candidates|results))\b",
+_QUOTED = re.compile(r"(?: {0,3}>(?![>=]) ?){1,4}")
+_CONNECTOR = re.compile(r"(?:and|or|then|followed by)[,:]?|[^\w|]+", re.IGNORECASE)
+_OPEN_END = re.compile(r"\s*(?:[-=]{1,2}>|[→⇒>&+]|\band)$|^([^|]+)\|$")
+# A list under such a heading is another one than the numbered list before it; lists under other
+# headings (`Tier 2`, `DNA repair`) are groups of one answer.
+_ANEW = re.compile(
+    r"final|revis|updat|correct|select|chosen|choice|recommend|propos|answer|pick|decision|decid"
+    r"|conclusion|summar|result|round|batch|iteration|attempt|version|analy|candidates|rank|top",
     re.IGNORECASE,
 )
-_ASIDE_WORDS: Final = 6
-"""A longer heading is a sentence, whose words do not say what the list is."""
-_ANSWER_LABEL = re.compile(
-    r"[^:]{0,40}\b(?:genes?|answers?|proposals?|picks?|candidates?|selections?|symbols?|compounds?|drugs?|list)\b"
-    r"[^:]{0,20}",
-    re.IGNORECASE,
-)
-_NAME_HEADER = re.compile(
-    r"(?:gene|symbol|candidate|identifier|id|name|compound|drug|target|smiles|molecule)s?"
-    r"(?:[ _](?:name|symbol|id))?",
-    re.IGNORECASE,
-)
-_NUMBER_INSIDE = re.compile(r"\s\(?(\d{1,6})[.):]\s+(?=\S)")
-_RULE_CELL = re.compile(r":?-+:?")
-_EXPLAINED = re.compile(r"\S+(?::| -| –| —) ")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Part:
     """One list of an answer.
 
     Attributes:
         entries: Its entries, in order.
+        texts: The items or lines that they come from.
         level: Depth of indentation; 0 is the outermost.
         is_aside: Whether its heading says that it is not the answer (`Rejected:`, `Draft:`).
         is_plain: Whether it is a separated list or one name a line, without markers.
+        parent: The list that this one is nested in.
     """
 
     entries: list[Entry] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     level: int = 0
     is_aside: bool = False
     is_plain: bool = False
+    parent: Part | None = None
 
     def valid_count(self) -> int:
         """Number of distinct identifiers among the entries."""
@@ -66,6 +55,10 @@ class Part:
         """Whether at least half of the entries are one or two words, as names are."""
         short = sum(len(entry.text.split(None, 2)) <= 2 for entry in self.entries)
         return bool(self.entries) and 2 * short >= len(self.entries)
+
+    def is_naming(self, lookup: Lookup) -> bool:
+        """Whether at least half of its items are names, or names with an explanation."""
+        return 0 < len(self.texts) <= 2 * sum(is_firm(text, lookup) for text in self.texts)
 
 
 class _Collector:
@@ -77,221 +70,265 @@ class _Collector:
         self.has_prose = False
         self._open: dict[tuple[str, int, bool], tuple[Part, int, int]] = {}
         self._heading_is_aside = False
+        self._is_group = False
+        self._is_gap = False
         self._text_lines = 0
+        self._sections = 0
         self._rows: list[list[str]] = []
         self._free: list[str] = []
+        self._block: list[Item] = []
+        self._above: list[tuple[int, Part]] = []
+        # What touches a block of items: the part of the line before, the part of the last item.
+        self._lead: Part | None = None
+        self._last: Part | None = None
+        self._leads: list[tuple[Part, Part, int]] = []
+        self._tails: list[tuple[Part, Part, int]] = []
+        self._titles: dict[int, list[Part]] = {}
 
     def line(self, line: str) -> None:
         """Take the next line."""
         stripped = line.strip()
-        if not stripped or stripped.startswith(("```", "~~~")) or set(stripped) <= set("-=*_"):
-            return
         is_name = self.lookup.exact(stripped) is not None
-        item = None if is_name else _ITEM.match(line)
-        if item is not None:
-            self.flush()
-            for each in _items_on_one_line(item, self.lookup):
-                self._item(each)
+        if not is_name:
+            line = _QUOTED.sub("", line, count=1) if _QUOTED.match(line) else line
+            line = _OPEN_END.sub(r"\1", line.rstrip())
+            stripped = line.strip()
+        if not stripped or stripped.startswith(("```", "~~~")):
+            self._is_gap = True
+            return
+        if not is_name and _CONNECTOR.fullmatch(stripped):
+            return
+        items = [] if is_name else items_of(line, self.lookup)
+        label, value = ("", "") if is_name or items else field_of(line, self.lookup)
+        if items:
+            self._flush_rows()
+            if self._free:
+                self._lead = self._flush_free()
+                self._note_title(self._lead)
+            self._lead = None if self._is_gap else self._lead
+            self._block.extend(items)
         elif "|" in stripped and not is_name:
+            self._flush_block()
             self._flush_free()
             self._rows.append([cell.strip() for cell in stripped.strip("|").split("|")])
-        elif not is_name and _is_heading(stripped):
+        elif label:
             self.flush()
-            if self._named_heading(stripped):
-                return
-            words = stripped.split(None, _ASIDE_WORDS)
-            self._heading_is_aside = len(words) <= _ASIDE_WORDS and bool(_ASIDE.search(stripped))
-            self._text_lines += 1
+            self._named("field " + label, value)
+        elif not is_name and is_heading(stripped, self.lookup) and not self._continues(stripped):
+            self.flush()
+            self._heading(stripped)
         else:
             self._flush_rows()
+            if not self._free:
+                self._flush_block()
+                self._last = None if self._is_gap or line[0].isspace() else self._last
             self._free.append(line)
             self._text_lines += not line[0].isspace()
+        self._is_gap = False
 
     def flush(self) -> None:
-        """End the table or the run of free lines at hand."""
+        """End the table, the block of items or the run of free lines at hand."""
         self._flush_rows()
+        self._flush_block()
         self._flush_free()
+        self._lead = self._last = None
 
-    def _add(self, entries: list[Entry], *, is_plain: bool) -> None:
-        if entries:
-            aside = self._heading_is_aside
-            self.parts.append(Part(entries=entries, is_aside=aside, is_plain=is_plain))
+    def finish(self) -> None:
+        """Join what stands in adjacent lines, and names that are titles of paragraphs."""
+        self.flush()
+        joined: set[int] = set()
+        for run, part, at in reversed(self._tails):
+            if part.is_naming(self.lookup) and part.is_aside == run.is_aside:
+                part.entries[at:at], run.entries = run.entries, []
+                joined.add(id(run))
+        for titles in self._titles.values():
+            names = [title for title in titles if id(title) not in joined]
+            for title in names[:-1]:
+                names[-1].entries[-1:-1], title.entries = title.entries, []
+                joined.add(id(title))
+            if len(names) > 1:
+                joined.add(id(names[-1]))
+                for lead, part, _ in self._leads:
+                    part.parent = names[-1] if lead in names else part.parent
+        for lead, part, at in reversed(self._leads):
+            if id(lead) in joined or part is lead:
+                continue
+            if len(lead.texts) > 1 and not lead.is_plain:
+                part.parent = lead
+            elif part.is_naming(self.lookup) and part.is_aside == lead.is_aside:
+                part.entries[at:at], lead.entries = lead.entries, []
+                joined.add(id(lead))
+        self.parts = [part for part in self.parts if part.entries]
 
-    def _item(self, item: re.Match[str]) -> None:
-        bullet = item["bullet"]
-        number = item["number"] or item["hash"]
-        indent = len(item["indent"].expandtabs(4))
-        # Right-aligned numbers are indented by one or two columns without being nested.
-        level = indent // 2 if bullet else indent // 3
-        key = (bullet or ("letter" if item["letter"] else "number"), level, self._heading_is_aside)
-        count = int(number) if number else 0
-        part, last, seen = self._open.get(key, (None, 0, 0))
-        restarts = bool(number) and level == 0 and count <= last and self._text_lines > seen
-        if part is None or restarts:
-            part = Part(level=level, is_aside=self._heading_is_aside)
-            self.parts.append(part)
-        part.entries.extend(entries_of(item["body"], self.lookup))
-        self._open[key] = (part, count, self._text_lines)
+    def _continues(self, line: str) -> bool:
+        """Whether `**TP53**` is one more line of a run of names, not a heading."""
+        return bool(self._free) and self.lookup.exact(line.strip("*_ ")) is not None
 
-    def _named_heading(self, line: str) -> bool:
-        """Take `### TP53` or `**TP53**` as an item of the list of such headings, if it is one."""
-        if not line.startswith(("#", "**")) or line.endswith((":", "：")):
-            return False
-        entries = entries_of(line.lstrip("# "), self.lookup)
-        if all(entry.identifier is None for entry in entries):
-            return False
-        part, _, _ = self._open.get(("heading", 0, False), (None, 0, 0))
+    def _heading(self, line: str) -> None:
+        bare = line.strip("#*_: ：")
+        is_marked = line.startswith(("#", "**"))
+        is_label = line.rstrip("*_ ").endswith((":", "："))
+        if self.lookup.exact(bare) is not None or (is_marked and not is_label):
+            entries = entries_of(line.strip("#* "), self.lookup)
+            if any(entry.identifier for entry in entries):
+                self._lead = self._named("heading", line.strip("#* "))
+                return
+        self._heading_is_aside = is_aside(line)
+        self._is_group = is_marked and not _ANEW.search(line)
+        self._text_lines += 1
+        self._sections += 1
+
+    def _named(self, kind: str, text: str) -> Part:
+        """Take `### TP53` or `Gene: TP53` as one more entry of the list of such lines."""
+        key = (kind, 0, False)
+        part, _, _ = self._open.get(key, (None, 0, 0))
         if part is None:
-            part = Part()
+            # Of two names in a record (`Gene: TP53`, `Target: MDM2`) the first is meant.
+            level = sum(other.startswith("field") for other, _, _ in self._open)
+            part = Part(level=level if kind != "heading" else 0, is_plain=kind != "heading")
             self.parts.append(part)
-        part.entries.extend(entries)
-        self._open[("heading", 0, False)] = (part, 0, 0)
-        return True
+        part.entries.extend(entries_of(text, self.lookup))
+        part.texts.append(text)
+        self._open[key] = (part, 0, 0)
+        return part
+
+    def _flush_block(self) -> None:
+        block, self._block = self._block, []
+        lead, self._lead = self._lead, None
+        for i, item in enumerate(_with_levels(_with_one_bullet(block, self.lookup))):
+            if is_attribute(item.body, self.lookup):
+                continue
+            part, at = self._place(item)
+            if lead is not None and i == 0:
+                self._leads.append((lead, part, at))
+            self._last = part
+
+    def _place(self, item: Item) -> tuple[Part, int]:
+        """Add the item to its list, and tell the list and where its entries begin in it."""
+        key = (item.marker, item.level, self._heading_is_aside)
+        part, last, seen = self._open.get(key, (None, 0, 0))
+        restarts = bool(item.number) and item.level == 0 and item.number <= last
+        if part is None or (restarts and self._text_lines > seen and not self._is_group):
+            part = Part(level=item.level, is_aside=self._heading_is_aside)
+            self.parts.append(part)
+        while self._above and self._above[-1][0] >= item.level:
+            self._above.pop()
+        if self._above and part.parent is None:
+            part.parent = self._above[-1][1]
+        self._above.append((item.level, part))
+        at = len(part.entries)
+        part.entries.extend(entries_of(item.body, self.lookup))
+        part.texts.append(item.body)
+        self._open[key] = (part, item.number, self._text_lines)
+        self._is_group = False
+        return part, at
 
     def _flush_rows(self) -> None:
         rows, self._rows = self._rows, []
         if len(rows) == 1:
             self._plain(["; ".join(rows[0])])
-            return
-        rules = [i for i, row in enumerate(rows) if all(_RULE_CELL.fullmatch(cell) for cell in row)]
-        header = rows[rules[0] - 1] if rules and rules[0] > 0 else None
-        body = [row for i, row in enumerate(rows) if i not in set(rules) and row is not header]
-        if body:
-            self._add(self._column(body, header=header), is_plain=False)
+        elif rows:
+            self._add(entries_of_rows(rows, self.lookup), is_plain=False)
 
-    def _column(self, rows: list[list[str]], *, header: list[str] | None) -> list[Entry]:
-        """The entries of the column headed as names, else of the one with most identifiers."""
-        columns: dict[int, list[Entry]] = {}
-        counts: dict[int, int] = {}
-        for row in rows:
-            for j, cell in enumerate(row):
-                entries = entries_of(cell, self.lookup)
-                columns.setdefault(j, []).extend(entries)
-                counts[j] = counts.get(j, 0) + any(entry.identifier for entry in entries)
-        named = [
-            j
-            for j, title in enumerate(header or [])
-            if _NAME_HEADER.fullmatch(title.strip(" *_`"))
-            and (counts.get(j) or not any(counts.values()))
-        ]
-        best = named[0] if named else max(columns, key=lambda j: (counts[j], -j))
-        return columns[best]
-
-    def _flush_free(self) -> None:
+    def _flush_free(self) -> Part | None:
+        """Take the free lines, and tell the part of the last line if it is a line of names."""
         lines, self._free = self._free, []
-        if not self._separated_table(lines):
-            self._plain(lines)
+        last, self._last = self._last, None
+        if not lines:
+            return None
+        in_rows = entries_of_lines(lines, self.lookup)
+        if in_rows is not None:
+            self._add(in_rows, is_plain=False)
+            return None
+        return self._plain(lines, after=last)
 
-    def _separated_table(self, lines: list[str]) -> bool:
-        """Take tab or comma rows with one column of names beside numbers or explanations.
+    def _plain(self, lines: list[str], *, after: Part | None = None) -> Part | None:
+        """Take the runs of lines that are nothing but names.
+
+        Args:
+            lines: Free lines without a gap between them.
+            after: The list whose last item stands in the line before.
 
         Returns:
-            False, and takes nothing, when the lines are no such table.
+            The part of the last line, if it is a line of names.
         """
-        separator = "\t" if any("\t" in line.strip() for line in lines) else ","
-        rows = [
-            [c.strip() for c in line.split(separator)]
-            for line in lines
-            if separator in line.strip()
-        ]
-        if len(rows) < 2:
-            return False
-        valid: dict[int, int] = {}
-        other = 0
-        for row in rows:
-            for j, cell in enumerate(row):
-                is_valid = self.lookup.whole(cell) is not None
-                valid[j] = valid.get(j, 0) + is_valid
-                other += not is_valid and (" " in cell or cell.replace(".", "", 1).isdigit())
-        full = [j for j, count in valid.items() if 2 * count >= len(rows)]
-        if len(full) != 1 or 2 * other < len(rows):
-            return False
-        column = [row[full[0]] for row in rows if len(row) > full[0]]
-        if _NAME_HEADER.fullmatch(column[0]) and self.lookup.whole(column[0]) is None:
-            del column[0]
-        self._add([e for cell in column for e in entries_of(cell, self.lookup)], is_plain=False)
-        return True
-
-    def _plain(self, lines: list[str]) -> None:
-        """Take the runs of lines that are nothing but names."""
-        run: list[Entry] = []
-        for line in lines:
-            text = (
-                " ".join(line.split())
-                if "\t" not in line.strip()
-                else line.strip().replace("\t", ", ")
-            )
-            entries = _entries_of_line(text.strip("`*_ "), self.lookup, follows_names=bool(run))
+        part: Part | None = None
+        for i, line in enumerate(lines):
+            text = " ".join(line.split())
+            if "\t" in line.strip():
+                text = line.strip().replace("\t", ", ")
+            text = text.strip("`*_ ")
+            entries, label = names_on(text, self.lookup, follows_names=part is not None)
             if entries is None:
                 self.has_prose = True
-                self._add(run, is_plain=True)
-                run = []
-            else:
-                run.extend(entries)
-        self._add(run, is_plain=True)
+                self._note_title(part)
+                part = None
+                continue
+            aside = self._heading_is_aside or is_aside(label)
+            if part is None or part.is_aside != aside:
+                part = self._add([], is_plain=True)
+                part.is_aside = aside
+                if i == 0 and after is not None:
+                    self._tails.append((part, after, len(after.entries)))
+            part.entries.extend(entries)
+            part.texts.append(text)
+        return part
+
+    def _note_title(self, part: Part | None) -> None:
+        """Keep a name that is alone on its line before a text about it: several are one list."""
+        if part is not None and part.is_plain and len(part.texts) == len(part.entries) == 1:
+            if self.lookup.exact(part.texts[0].strip(":")) is not None:
+                self._titles.setdefault(self._sections, []).append(part)
+
+    def _add(self, entries: list[Entry], *, is_plain: bool) -> Part:
+        part = Part(entries=entries, is_aside=self._heading_is_aside, is_plain=is_plain)
+        self.parts.append(part)
+        return part
 
 
-def _items_on_one_line(item: re.Match[str], lookup: Lookup) -> list[re.Match[str]]:
-    """The items of `1. TP53 2. MYC`: one, unless counting on inside the line names identifiers."""
-    line = item.string
-    if not item["number"]:
-        return [item]
-    start, number = item.start(), int(item["number"])
-    texts: list[str] = []
-    for found in _NUMBER_INSIDE.finditer(line, item.start("body")):
-        if int(found[1]) == number + 1:
-            texts.append(line[start : found.start()])
-            start, number = found.start() + 1, number + 1
-    texts.append(line[start:])
-    items = [each for each in map(_ITEM.match, texts) if each is not None]
-    later = (entry for each in items[1:] for entry in entries_of(each["body"], lookup))
-    return items if any(entry.identifier for entry in later) else [item]
+def _with_one_bullet(items: list[Item], lookup: Lookup) -> list[Item]:
+    """The items of adjacent lines with one marker for all whose items are mostly names.
+
+    Bullets of several characters are then one list. A number joins them only if it is alone, since
+    bullets below several numbers are about the numbered entries.
+    """
+    groups: dict[tuple[int, str], list[Item]] = {}
+    for item in items:
+        groups.setdefault((item.level, item.marker), []).append(item)
+    if len(groups) < 2:
+        return items
+    first: dict[int, str] = {}
+    marker_of: dict[tuple[int, str], str] = {}
+    for (level, marker), group in groups.items():
+        names = sum(is_firm(item.body, lookup) or is_name_like(item.body) for item in group)
+        if 2 * names >= len(group) and (marker != "number" or len(group) == 1):
+            marker_of[level, marker] = first.setdefault(level, marker)
+    return [
+        item._replace(marker=marker_of.get((item.level, item.marker), item.marker))
+        for item in items
+    ]
 
 
-def _is_heading(line: str) -> bool:
-    bare = line.strip("*_ ")
-    return (
-        bare.endswith((":", "："))
-        or line.startswith("#")
-        or (len(line) > 4 and line[:2] == line[-2:] == "**")
-    )
-
-
-def _entries_of_line(line: str, lookup: Lookup, *, follows_names: bool) -> list[Entry] | None:
-    """The entries of a line without a marker that is nothing but (explained) names, else None."""
-    found = lookup.whole(line)
-    if found is not None:
-        return [Entry(line, found)]
-    listed = as_list(line, lookup)
-    if listed is not None:
-        return listed
-    for head in heads_of(line, lookup):
-        found = lookup.whole(head)
-        if found is not None:
-            return [Entry(head, found)]
-    label, colon, rest = line.replace("：", ": ", 1).partition(": ")
-    if colon and rest:
-        found = lookup.whole(rest)
-        entries = [Entry(rest, found)] if found is not None else as_list(rest, lookup)
-        is_answer = _ANSWER_LABEL.fullmatch(label) is not None
-        if entries and (is_answer or any(entry.identifier for entry in entries)):
-            return entries
-    if is_name_like(line) and not line.endswith((".", "!", "?", "…")):
-        return entries_of(line, lookup)
-    if follows_names and _EXPLAINED.match(line):
-        return entries_of(line, lookup)
-    return None
+def _with_levels(items: list[Item]) -> list[Item]:
+    """The items with bullets one level below the numbers that they stand under."""
+    numbers = [item.level for item in items if item.marker == "number"]
+    if len(numbers) < 2 or items[0].marker != "number":
+        return items
+    return [
+        item._replace(level=item.level + (item.level in numbers and item.marker != "number"))
+        for item in items
+    ]
 
 
 def list_parts(text: str, lookup: Lookup) -> tuple[list[Part], bool]:
     """Every list of the text in order, and whether there is prose beside them.
 
     Items with the same marker and indentation are one list, also across headings (groups are one
-    answer), unless a numbered list starts again after a line of text. Items of deeper levels are
-    lists of their own.
+    answer), unless a numbered list starts again after a line of text. Adjacent lines that are
+    entries are one list whatever their markers. Items of deeper levels are lists of their own.
 
     Args:
-        text: The answer, thinking removed.
+        text: The answer, thinking removed and markup made plain.
         lookup: The identifiers.
 
     Returns:
@@ -300,5 +337,5 @@ def list_parts(text: str, lookup: Lookup) -> tuple[list[Part], bool]:
     collector = _Collector(lookup)
     for line in text.splitlines():
         collector.line(line)
-    collector.flush()
+    collector.finish()
     return collector.parts, collector.has_prose

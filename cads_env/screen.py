@@ -89,12 +89,10 @@ class Screen:
         capacity = sum(plan.fresh for plan in self.plans)
         reads = sum(plan.reads for plan in self.plans)
         self._is_observed = np.zeros((n, m), np.bool_)
-        # One allocation for all state by observed position: large ones get huge pages.
-        state = np.zeros((3 if evidence is None else 4, n, capacity))
-        self._candidates, self._counts = state[0].view(np.int64), state[1].view(np.int64)
-        self._sums = state[2]
-        self._log_evidence = None if evidence is None else state[3]
+        self._candidates = np.zeros((n, capacity), np.int64)
         self._origins = np.empty((n, capacity), np.int8)
+        self._sums, self._counts = np.zeros((n, capacity)), np.zeros((n, capacity), np.int64)
+        self._log_evidence = None if evidence is None else np.zeros((n, capacity))
         self._slots, self._values = np.empty((n, reads), np.int32), np.empty((n, reads))
         self._starts = np.concatenate([[0], np.cumsum([plan.reads for plan in self.plans])])
         self._fallback = FallbackOrder(channel.keys("priority"), m, capacity)
@@ -132,8 +130,6 @@ class Screen:
     def proposal_slots(self) -> int:
         """Proposals that the coming round accepts, 0 after the last."""
         return self.protocol.slots_for(self.round, self.fresh_slots)
-
-    # -- what may be seen -------------------------------------------------------------------------
 
     @property
     def _shown(self) -> Summary:
@@ -199,8 +195,6 @@ class Screen:
             accepted=tuple(accepted),
             refused=tuple(Refusal(*entry) for entry in entries if entry[1] != ACCEPTED),
         )
-
-    # -- one round --------------------------------------------------------------------------------
 
     def step(self, answers: Sequence[Answer | None]) -> None:
         """Play one round.
@@ -322,8 +316,6 @@ class Screen:
         if not self.protocol.graduation or self._evidence is None or seen.log_evidence is None:
             return scores, None
         return scores, seen.log_evidence >= self._evidence.graduates_at
-
-    # -- what is left -----------------------------------------------------------------------------
 
     def records(self) -> RecordBatch:
         """The records so far, of all rounds when done.
