@@ -63,7 +63,8 @@ def parse_seeds(text: str) -> list[int]:
     seeds: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
+        digits = first + last
+        if not first.isdecimal() or (dash and not last.isdecimal()) or len(digits) > 36:
             msg = (
                 f"Cannot read seeds {text!r}; expected numbers and ranges such as 0-19 or 0,2,5-9."
             )
@@ -134,7 +135,7 @@ def run(
         msg = "Both --panel and --registry were given; expected one of them."
         raise RunError(msg)
     options = parse_pairs(option or [], "--option")
-    names: str | list[str] = registry or panel or DEFAULT_PANEL
+    names: str | list[str] = registry or (DEFAULT_PANEL if panel is None else panel)
     rules = load_protocol(protocol, **parse_pairs(set_ or [], "--set"))
     if budget != 1:
         rules = rules.with_budget(budget)

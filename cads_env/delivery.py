@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cads_env.proposer import Proposal
 from cads_env.record import Delivery
+from cads_env.values import plain_text
 
 ACCEPTED: Final = "accepted"
 INVALID: Final = "invalid"
@@ -23,6 +24,8 @@ OVER_DELIVERED: Final = "over_delivered"
 
 LISTED_ENTRIES: Final = 10_000
 """Entries of an answer that a record lists; all of them are counted."""
+LISTED_TEXT: Final = 200_000
+"""Characters of an answer's text that a record keeps."""
 LISTED_CHARACTERS: Final = 200
 """Characters of an entry that a record keeps."""
 
@@ -53,7 +56,7 @@ def resolve(proposal: Proposal, index: Mapping[str, int]) -> Answer:
         proposal.attempts,
         dict(proposal.usage) or None,
         # A lone surrogate, as in a cut answer of a server, is nothing that a data frame can hold.
-        proposal.raw.encode("utf-8", "replace").decode("utf-8"),
+        plain_text(proposal.raw, LISTED_TEXT),
     )
 
 

@@ -39,6 +39,8 @@ class Estimate(NamedTuple):
 
     def __str__(self) -> str:
         """`+1.25 [0.40, 2.10], n = 20, detectable 1.13`."""
+        if self.n == 0:
+            return "unknown (no campaign was scored)"
         if self.n < 2:
             return f"{self.mean:+.2f} [no interval], n = {self.n}"
         return (

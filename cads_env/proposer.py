@@ -10,12 +10,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from cads_env.errors import ProposalError
 from cads_env.registry import SideTable
+
+MOST_ATTEMPTS: Final = 1_000_000
+"""More tries than this in one round are a mistake."""
 
 
 class ProposerFailed(Exception):
@@ -103,9 +106,16 @@ class Proposal:
             msg = f"Proposal.raw is a {type(self.raw).__name__}; expected the answer's text."
             raise ProposalError(msg)
         attempts: object = self.attempts
-        if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
-            msg = f"Proposal.attempts is {attempts!r}; expected a whole number of at least 1."
+        if type(attempts) is not int or not 1 <= attempts <= MOST_ATTEMPTS:
+            # A whole number of thousands of digits has no repr.
+            is_short = type(attempts) is not int or abs(attempts) < 10**12
+            shown = f"{attempts!r:.80}" if is_short else "a very large number"
+            msg = (
+                f"Proposal.attempts is {shown}; expected a whole number from 1 to "
+                f"{MOST_ATTEMPTS:,}."
+            )
             raise ProposalError(msg)
+        object.__setattr__(self, "raw", str.__str__(self.raw))
         object.__setattr__(self, "usage", _usage(self.usage))
 
 
@@ -116,7 +126,7 @@ def _names(value: object) -> tuple[str, ...]:
             "Read identifiers from text with cads_env.parse_proposal."
         )
         raise ProposalError(msg)
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if not isinstance(value, Sequence):
         msg = (
@@ -176,9 +186,13 @@ class Nothing:
 
 
 def as_proposal(answer: object) -> Proposal:
-    """A proposer's answer as a `Proposal`.
+    """A proposer's answer as a `Proposal` of plain values.
+
+    Checked once more and copied, since an agent may have changed what it built.
 
     Raises:
         ProposalError: The answer is neither a `Proposal` nor a sequence of text.
     """
-    return answer if isinstance(answer, Proposal) else Proposal(_names(answer))
+    if isinstance(answer, Proposal):
+        return Proposal(answer.identifiers, answer.raw, answer.attempts, answer.usage)
+    return Proposal(_names(answer))

@@ -23,7 +23,7 @@ import yaml
 from cads_env.errors import ProtocolError, error_text, suggest
 from cads_env.protocol_checks import problems_of
 from cads_env.schedule import RoundPlan, plan
-from cads_env.values import parse_value
+from cads_env.values import load_yaml, parse_value
 
 Feedback = Literal["full", "none", "permuted"]
 FEEDBACK_MODES: Final[tuple[Feedback, ...]] = ("full", "none", "permuted")
@@ -124,6 +124,9 @@ class Protocol:
         Raises:
             ProtocolError: Lists everything that is wrong.
         """
+        if not isinstance(self.law_options, Mapping):
+            msg = f"law_options is {self.law_options!r}; expected a mapping of option names."
+            raise ProtocolError(msg)
         object.__setattr__(self, "law_options", MappingProxyType(dict(self.law_options)))
         numbers = self.certificate
         if not isinstance(numbers, CertificateNumbers):
@@ -333,8 +336,8 @@ def _read(name: str) -> tuple[str, str]:
 
 def _parse_yaml(text: str, origin: str) -> Mapping[str, Any]:
     try:
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        data = load_yaml(text)
+    except ValueError as error:
         msg = f"Protocol {origin!r} is not valid YAML: {error}"
         raise ProtocolError(msg) from error
     if not isinstance(data, Mapping):

@@ -6,6 +6,7 @@ Works on plain values by name. Never decides what is spent: that is the schedule
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -33,7 +34,8 @@ def _count_problems(p: Mapping[str, Any]) -> Iterator[str]:
             counts[name] = (quota, 0, 10_000_000)
     for name, (value, low, high) in counts.items():
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            yield f"{name} is {value!r}; expected a whole number from {low} to {high:,}."
+            shown = reprlib.repr(value)
+            yield f"{name} is {shown}; expected a whole number from {low} to {high:,}."
 
 
 def _number_problems(p: Mapping[str, Any]) -> Iterator[str]:
@@ -55,18 +57,21 @@ def _number_problems(p: Mapping[str, Any]) -> Iterator[str]:
         ranges["reread_fraction"] = (p["reread_fraction"], level, True)
     for name, (value, (low, high), closed) in ranges.items():
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not _inside(float(value), low, high, closed):  # type: ignore[arg-type]
+        if not number or not _inside(value, low, high, closed):
             brackets = "[]" if closed else "()"
             yield (
-                f"{name} is {value!r}; expected a number in "
+                f"{name} is {reprlib.repr(value)}; expected a number in "
                 f"{brackets[0]}{low:g}, {high:g}{brackets[1]}."
             )
 
 
-def _inside(value: float, low: float, high: float, closed: bool) -> bool:
-    if not math.isfinite(value):
+def _inside(value: Any, low: float, high: float, closed: bool) -> bool:
+    try:
+        if not math.isfinite(value):
+            return False
+    except OverflowError:  # a whole number beyond every float
         return False
-    return low <= value <= high if closed else low < value < high
+    return bool(low <= value <= high if closed else low < value < high)
 
 
 def _choice_problems(p: Mapping[str, Any]) -> Iterator[str]:
@@ -84,8 +89,16 @@ def _choice_problems(p: Mapping[str, Any]) -> Iterator[str]:
             name == "graduation" and not isinstance(value, bool)
         ):
             yield f"{name} is {value!r}; expected one of {', '.join(map(str, allowed))}."
+    for name, option in p["law_options"].items():
+        plain = option is None or isinstance(option, (str, bool, int, float))
+        if not isinstance(name, str) or not plain or not _is_json(option):
+            yield f"law_options {name!r} is {reprlib.repr(option)}; expected a number or a text."
     for name, text in (("name", p["name"]), ("law", p["law"])):
         if not isinstance(text, str) or not text.strip():
             yield f"{name} is {text!r}; expected a non-empty text."
     if p["reread_fraction"] is not None and p["reread_candidates"]:
         yield "reread_fraction and reread_candidates are both set; expected one of them."
+
+
+def _is_json(value: Any) -> bool:
+    return not isinstance(value, (int, float)) or _inside(value, -math.inf, math.inf, False)

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cads_env.errors import RegistryError
 from cads_env.tape import bits, candidate_words, derive_key
@@ -35,25 +35,48 @@ def frozen_array(values: NDArray[Any]) -> NDArray[Any]:
     return np.frombuffer(values.tobytes(), dtype=values.dtype).reshape(values.shape)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class SideTable:
-    """One public column about the candidates.
+    """One public column about the candidates; immutable.
 
     Attributes:
         description: What the values are, with unit and orientation.
-        values: Shape (m,), float64 or fixed-width strings, aligned with the registry's identifiers;
-            immutable.
     """
 
-    description: str
-    values: NDArray[Any]
+    __slots__ = ("_dtype", "_raw", "description")
 
-    def __post_init__(self) -> None:
-        """Freeze the values."""
-        object.__setattr__(self, "values", frozen_array(np.asarray(self.values)))
+    def __init__(self, description: str, values: ArrayLike) -> None:
+        """Keep a copy of the values.
+
+        Args:
+            description: What they are.
+            values: Shape (m,), float64 or fixed-width strings, aligned with the identifiers.
+
+        Raises:
+            RegistryError: They are not one column.
+        """
+        array = np.asarray(values)
+        if array.ndim != 1 or array.dtype.kind not in "fiubU":
+            msg = (
+                f"A side table has shape {array.shape} and type {array.dtype}; expected one number "
+                "or text a candidate."
+            )
+            raise RegistryError(msg)
+        self.description = description
+        self._raw, self._dtype = array.tobytes(), array.dtype
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The values, shape (m,): a new read-only array each time, so that none is shared."""
+        return np.frombuffer(self._raw, dtype=self._dtype)
+
+    def copy(self) -> SideTable:
+        """Another object over the same bytes."""
+        other = SideTable.__new__(SideTable)
+        other.description, other._raw, other._dtype = self.description, self._raw, self._dtype
+        return other
 
     def __eq__(self, other: object) -> bool:
-        """Whether description, type and every byte agree; the generated one fails on arrays."""
+        """Whether description, type and every byte agree."""
         if not isinstance(other, SideTable):
             return NotImplemented
         return self._content() == other._content()
@@ -62,11 +85,15 @@ class SideTable:
         """By the same content."""
         return hash(self._content())
 
-    def _content(self) -> tuple[str, str, tuple[int, ...], bytes]:
-        return (self.description, self.values.dtype.str, self.values.shape, self.values.tobytes())
+    def __repr__(self) -> str:
+        """Description and type."""
+        return f"SideTable({self.description!r}, {self._dtype})"
+
+    def _content(self) -> tuple[str, str, bytes]:
+        return (self.description, self._dtype.str, self._raw)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by value, so that a loaded copy is immutable too."""
+        """Pickle by value."""
         return (SideTable, (self.description, np.array(self.values)))
 
 
@@ -298,13 +325,16 @@ def relabel(
 ) -> tuple[Registry, Oracle]:
     """The same screen under other names, so that no name can tell anything.
 
-    `shuffled`: names move among candidates, each with all its side tables. `blinded`: opaque codes
-    in a redrawn index order, every side table dropped. Untested candidates are exchangeable under
-    both, so every agent's expected net is 0.
+    `shuffled`: names move among candidates, each with all its side tables, and are listed in their
+    usual order. `blinded`: opaque codes, every side table dropped. In both the index order says
+    nothing either, so untested candidates are exchangeable and an agent's expected net is 0.
+
+    On a public panel the permutation follows from public numbers: an agent written to rebuild it
+    can undo it. Only a salted panel resists that.
 
     Args:
         registry: The public half.
-        oracle: The private half; its random streams are kept, so the twin reads the same numbers.
+        oracle: The private half; the keys of its random streams are kept.
         mode: "named" (unchanged), "shuffled" or "blinded".
         seed: Which permutation.
 
@@ -320,22 +350,19 @@ def relabel(
     if mode == "named":
         return registry, oracle
     order = permutation(oracle.key("relabel", seed, mode=mode), registry.m)
+    moved = Oracle(
+        oracle.signal[order], oracle.labels[order], oracle.panel, oracle.instance, oracle.salt
+    )
     if mode == "shuffled":
-        tables = {
-            name: SideTable(table.description, table.values[order])
-            for name, table in registry.side_tables.items()
-        }
-        names = tuple(registry.identifiers[i] for i in order)
-        return replace(registry, identifiers=names, side_tables=tables), oracle
+        # Moving the effects under names that stay in their places is the same as moving the names,
+        # and leaves no trace of an effect in the order of the names.
+        return registry, moved
     codes = tuple(f"C{i + 1:05d}" for i in range(registry.m))
     blind = Registry(
         name=registry.name,
         identifiers=codes,
         description=f"A screen of {registry.m} candidates under opaque codes "
         "C00001, C00002, ... in random order.",
-    )
-    moved = Oracle(
-        oracle.signal[order], oracle.labels[order], oracle.panel, oracle.instance, oracle.salt
     )
     return blind, moved
 

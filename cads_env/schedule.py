@@ -7,6 +7,7 @@ candidate.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from cads_env.errors import ProtocolError
@@ -88,6 +89,19 @@ def plan_round(protocol: Spending, round: int, observed: int, m: int) -> RoundPl
     return RoundPlan(observed, fresh, rereads, protocol.reads_each, extra, missing - extra)
 
 
+class _Fields(NamedTuple):
+    """The spending fields as a value that can be a cache's key."""
+
+    name: str
+    rounds: int
+    first_fresh: int
+    fresh: int
+    reread_candidates: int
+    reread_fraction: float | None
+    reads_each: int
+    on_exhausted: str
+
+
 def plan(protocol: Spending, m: int) -> tuple[RoundPlan, ...]:
     """The plan of a whole campaign.
 
@@ -101,6 +115,11 @@ def plan(protocol: Spending, m: int) -> tuple[RoundPlan, ...]:
     Raises:
         ProtocolError: The plan has more than `MOST_READS` reads.
     """
+    return _plan(_Fields(*(getattr(protocol, name) for name in _Fields._fields)), m)
+
+
+@lru_cache(maxsize=64)
+def _plan(protocol: _Fields, m: int) -> tuple[RoundPlan, ...]:
     rounds: list[RoundPlan] = []
     observed = reads = 0
     for round in range(protocol.rounds):

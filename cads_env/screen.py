@@ -119,7 +119,14 @@ class Screen:
     @property
     def observed_count(self) -> int:
         """Candidates read so far, the same in every campaign."""
-        return sum(plan.fresh for plan in self.plans[: self.round])
+        if self.is_done:
+            return int(self._candidates.shape[1])
+        return self.plans[self.round].observed
+
+    @property
+    def read_count(self) -> int:
+        """Reads so far, the same in every campaign."""
+        return int(self._starts[self.round])
 
     @property
     def fresh_slots(self) -> int:
@@ -185,7 +192,10 @@ class Screen:
         return View(
             identifiers=registry.identifiers,
             description=registry.description,
-            side_tables=MappingProxyType(dict(registry.side_tables)),
+            side_tables=MappingProxyType(
+                # Objects of its own, so that no agent can change what another one sees.
+                {title: table.copy() for title, table in registry.side_tables.items()}
+            ),
             high=tuple(name for name, code in zip(names, codes, strict=True) if code == HIGH),
             low=tuple(name for name, code in zip(names, codes, strict=True) if code == LOW),
             tested=tuple(names),

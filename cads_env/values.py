@@ -1,4 +1,7 @@
-"""Values as people type them in names, options and flags: `24`, `0.2`, `1e-3`, `[1, 2]`."""
+"""Text from outside: values as people type them, YAML files, and what agents say.
+
+Nothing here raises anything but `ValueError`, whatever the text.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,40 @@ from typing import Any, Final
 import yaml
 
 _EXPONENT: Final = re.compile(r"[-+]?\d+(?:\.\d*)?[eE][-+]?\d+")
+_SHOWN: Final = 500
+"""Characters of somebody's text that a message or a log keeps."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML that reads 1e-5 as a number and knows no aliases."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Refuse aliases: a short file could unfold into one of any size."""
+        if self.check_event(yaml.AliasEvent):
+            msg = "it uses an alias (*name); write the value out"
+            raise yaml.YAMLError(msg)
+        return super().compose_node(parent, index)
+
+
+# YAML 1.1 wants a point in a float.
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))
+
+
+def load_yaml(text: str) -> Any:
+    """What a YAML document holds.
+
+    Args:
+        text: The document.
+
+    Raises:
+        ValueError: It is no plain YAML; the message is one line.
+    """
+    try:
+        return yaml.load(text, Loader=_Loader)
+    # Constructors of odd tags raise whatever they stumble on.
+    except (Exception, RecursionError) as error:
+        msg = " ".join(str(error).split())[:_SHOWN] or type(error).__name__
+        raise ValueError(msg) from error
 
 
 def parse_value(text: str) -> Any:
@@ -22,8 +59,12 @@ def parse_value(text: str) -> Any:
     # A pair in round brackets is a list, as people write it in Python.
     is_pair = text.startswith("(") and text.endswith(")")
     try:
-        value = yaml.safe_load(f"[{text[1:-1]}]" if is_pair else text)
-    except (yaml.YAMLError, ValueError, RecursionError):
+        return load_yaml(f"[{text[1:-1]}]" if is_pair else text)
+    except ValueError:
         return text
-    # YAML 1.1 reads 1e-5, which has no point, as text.
-    return float(value) if isinstance(value, str) and _EXPONENT.fullmatch(value) else value
+
+
+def plain_text(text: str, limit: int = _SHOWN) -> str:
+    """Somebody's text as a file or a terminal can hold it: cut, without lone surrogates."""
+    cut = text if len(text) <= limit else f"{text[:limit]}... ({len(text):,} characters)"
+    return cut.encode("utf-8", "replace").decode("utf-8")

@@ -178,7 +178,7 @@ def into_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def leaky(oracle: Oracle, stream: str, seed: int, **parts: Any) -> int:
         key = honest(oracle, stream, seed, **parts)
-        return key ^ oracle.hit_count if stream == "proposer" else key
+        return key ^ (oracle.hit_count << 32) if stream == "proposer" else key
 
     monkeypatch.setattr(Oracle, "key", leaky)
 

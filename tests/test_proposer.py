@@ -84,7 +84,7 @@ def test_what_is_no_list_of_names_is_refused_with_what_it_is(answer: object, mes
     [
         ({"raw": None}, "raw is a NoneType"),
         ({"raw": b"x"}, "raw is a bytes"),
-        ({"attempts": 0}, "attempts is 0; expected a whole number of at least 1"),
+        ({"attempts": 0}, "attempts is 0; expected a whole number from 1"),
         ({"attempts": 1.0}, "attempts is 1.0"),
         ({"attempts": True}, "attempts is True"),
         ({"usage": [1]}, "usage is a list"),

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cads_env.registry import Oracle, Registry
+from cads_env.registry import Oracle, Registry, SideTable
 
 CHANCE = 1e-4
 NEARLY_AFFINE = 0.999
@@ -95,6 +95,9 @@ def _parts(value: object) -> Iterable[object]:
     if isinstance(value, _NOT_FOLLOWED):
         # A subclass of a plain type may carry attributes.
         return [] if isinstance(value, type | types.ModuleType) else list(_attributes(value))
+    if isinstance(value, SideTable):
+        # Its array is made when asked for.
+        return [*gc.get_referents(value), value.values]
     return gc.get_referents(value)
 
 
@@ -159,7 +162,7 @@ def _base64(word: str) -> bytes:
 
 
 def _decoded(raw: bytes) -> Iterator[Floats]:
-    for kind in ("<f8", ">f8", "<f4", "u1"):
+    for kind in ("<f8", ">f8", "<f4", "<i8", "u1"):
         size = np.dtype(kind).itemsize
         if raw and len(raw) % size == 0:
             with np.errstate(invalid="ignore", over="ignore"):

@@ -62,10 +62,15 @@ def reach(protocol: ReadPlan, k: float, m: int, *, certificate: Certificate | No
         raise CertificateError(msg)
     judge = _certificate(protocol.certificate) if certificate is None else certificate
     needed = _reads_needed(judge.log_bar(size, expected), judge.log_cap)
-    for late in reversed(range(protocol.rounds)):
-        if protocol.most_reads(late, size) >= needed:
-            return late
-    return -1
+    # The later a candidate is first read, the fewer reads it can still get, so bisection finds it.
+    low, high = -1, protocol.rounds
+    while high - low > 1:
+        middle = (low + high) // 2
+        if protocol.most_reads(middle, size) >= needed:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _reads_needed(bar: float, log_cap: float) -> float:

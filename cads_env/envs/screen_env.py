@@ -7,7 +7,7 @@ specification.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import gymnasium as gym
@@ -294,6 +294,9 @@ def registry_position(options: dict[str, Any] | None, seed: int, panel: Panel) -
     Raises:
         ActionError: Unknown option, or a position outside the panel.
     """
+    if options is not None and not isinstance(options, Mapping):
+        msg = f"reset options are {options!r}; expected a mapping such as {{'registry': 0}}."
+        raise ActionError(msg)
     unknown = set(options or {}) - {"registry"}
     if unknown:
         msg = f"Unknown reset option {min(map(str, unknown))!r}; expected 'registry'."

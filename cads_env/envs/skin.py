@@ -61,7 +61,7 @@ def infos(screen: Screen) -> list[Info]:
     shared = {
         "rounds": len(screen.plans),
         "observed": screen.observed_count,
-        "reads": sum(plan.reads for plan in screen.plans[: screen.round]),
+        "reads": screen.read_count,
     }
     return [
         shared | {f"last_{name}": value for name, value in (last or _NO_DELIVERY).counts().items()}

@@ -151,6 +151,9 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         Raises:
             ActionError: Seeds or options do not fit.
         """
+        if options is not None and not isinstance(options, Mapping):
+            msg = f"reset options are {options!r}; expected a mapping such as {{'registry': 0}}."
+            raise ActionError(msg)
         options = dict(options or {})
         rows = self._rows_to_reset(options.pop("reset_mask", None))
         self._start(rows, self._seeds(seed), options)

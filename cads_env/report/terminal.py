@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cads_env.run.result import ArmResult, RunResult, show_ratio
+from cads_env.run.result import SMALLEST_RANGE, ArmResult, RunResult, show_ratio
 
 SYNTHETIC_NOTE: Final = "synthetic: plumbing and calibration, not biology"
 
@@ -55,14 +55,11 @@ def run_table(result: RunResult) -> RenderableType:
         table.add_column(column, justify="right", no_wrap=True)
     for arm in result.arms.values():
         table.add_row(*map(Text, _cells(arm)))
-    # The reference is the same for every arm; the arm with the fewest failures shows it best.
-    any_arm = max(result.arms.values(), key=lambda arm: arm.n)
-    if any_arm.n:
-        spread = any_arm.reference - any_arm.twin
-        whole = "1.00" if any_arm.normalised_net is not None else "-"
-        cells = [number(any_arm.reference), "", "", number(any_arm.twin), f"{spread:+.2f}"]
-        table.add_section()
-        table.add_row("reference*", *cells, "", whole, "", "", style="dim")
+    spread = result.reference - result.twin
+    whole = "1.00" if spread >= SMALLEST_RANGE else "-"
+    cells = [number(result.reference), "", "", number(result.twin), f"{spread:+.2f}"]
+    table.add_section()
+    table.add_row("reference*", *cells, "", whole, "", "", style="dim")
     return Group(table, *(Text(line) for line in _notes(result)))
 
 
@@ -97,6 +94,11 @@ def _notes(result: RunResult) -> list[str]:
         notes.append(
             f"WARNING: epsilon_bar = {result.certificate.epsilon_bar:g} is below the channel's "
             f"contamination {result.protocol.epsilon:g}: FDR <= q is not guaranteed."
+        )
+    if result.certificate.s < result.protocol.noise_sd:
+        notes.append(
+            f"WARNING: s = {result.certificate.s:g} is below the channel's noise "
+            f"{result.protocol.noise_sd:g}: FDR <= q is not guaranteed."
         )
     if result.panel.startswith("synthetic-"):
         notes.append(f"{result.panel} is {SYNTHETIC_NOTE}.")

@@ -19,9 +19,9 @@ from types import ModuleType
 from typing import Any, Final
 
 from cads_env.errors import AgentError, CadsError, suggest
-from cads_env.proposer import Proposer
+from cads_env.proposer import Proposer, ProposerFailed
 from cads_env.registry import Registry
-from cads_env.values import parse_value
+from cads_env.values import parse_value, plain_text
 
 ENTRY_POINT_GROUP: Final = "cads_env.agents"
 
@@ -58,12 +58,12 @@ class AgentSpec:
             options.setdefault("seed", seed)
         try:
             agent = self.factory(**options)
-        except CadsError:
+        except (CadsError, ProposerFailed, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             msg = (
                 f"Agent {self.name!r} could not be built with {options!r}: "
-                f"{type(error).__name__}: {error}"
+                f"{type(error).__name__}: {plain_text(str(error))}"
             )
             raise AgentError(msg) from error
         if not callable(getattr(agent, "propose", None)):
@@ -82,7 +82,8 @@ class AgentSpec:
             AgentError: Names the missing tables and those that exist.
         """
         requires = getattr(agent, "requires", ())
-        if isinstance(requires, str) or not all(isinstance(name, str) for name in requires):
+        is_list = isinstance(requires, (tuple, list, set, frozenset))
+        if not is_list or not all(isinstance(name, str) for name in requires):
             msg = (
                 f"Agent {self.name!r} has requires = {requires!r}; expected a tuple of names of "
                 "side tables, such as ('module',)."
@@ -146,7 +147,7 @@ def resolve_agents(agents: object) -> list[AgentSpec]:
 
 
 def _renamed(spec: AgentSpec, name: str) -> AgentSpec:
-    return AgentSpec(name, spec.source, spec.factory, spec.options)
+    return AgentSpec(plain_text(name), spec.source, spec.factory, spec.options)
 
 
 def _with_distinct_names(specs: Sequence[AgentSpec]) -> Iterator[AgentSpec]:
@@ -166,7 +167,7 @@ def _resolve(agent: object) -> AgentSpec:
     if isinstance(agent, str):
         return _resolve_text(agent)
     if callable(agent) and not (hasattr(agent, "propose") and not inspect.isclass(agent)):
-        name = getattr(agent, "__name__", type(agent).__name__)
+        name = plain_text(str(getattr(agent, "__name__", type(agent).__name__)))
         module = getattr(agent, "__module__", "?")
         return AgentSpec("agent" if name == "<lambda>" else name, f"{module}:{name}", agent)
     if hasattr(agent, "propose"):
@@ -230,8 +231,12 @@ def _from_module(module_name: str, attribute: str, text: str) -> AgentSpec:
 
 
 def _from_file(path: Path, name: str, text: str) -> AgentSpec:
-    if not path.is_file():
-        msg = f"Agent file {str(path)!r} does not exist; expected a Python file."
+    try:
+        exists = path.is_file()
+    except (OSError, ValueError):
+        exists = False
+    if not exists:
+        msg = f"Agent file {str(path)[:200]!r} does not exist; expected a Python file."
         raise AgentError(msg)
     # A name of its own for every load, so that two files of one name stay two modules.
     module_name = f"_cads_agent_{next(_module_numbers)}_{path.stem}"

@@ -7,12 +7,15 @@ broke is reported and never averaged in; an agent's own exception stops the run 
 from __future__ import annotations
 
 import math
+import reprlib
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from cads_env.campaign import open_screen, play
@@ -27,7 +30,7 @@ from cads_env.panel import Panel
 from cads_env.proposer import Proposer, ProposerFailed
 from cads_env.protocol import Feedback, Protocol, load_protocol
 from cads_env.record import Record
-from cads_env.registry import RELABEL_MODES, RelabelMode, relabel
+from cads_env.registry import RELABEL_MODES, Oracle, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec, resolve_agents
 from cads_env.run.folder import RunFolder, environment, new_folder
 from cads_env.run.result import Failure, RunResult, arm_json, summarise
@@ -41,6 +44,7 @@ from cads_env.run.rows import (
     round_rows,
 )
 from cads_env.score import TWINS, play_reference, resolve_certificate, score
+from cads_env.values import plain_text
 
 KEPT_READS: Final = 5_000
 """Reads of campaigns up to this size are stored; those of longer ones follow from the seed."""
@@ -55,9 +59,10 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class _Rows:
-    campaigns: list[dict[str, Any]]
-    rounds: list[dict[str, Any]]
-    declarations: list[dict[str, Any]]
+    reads: list[dict[str, Any]] = field(default_factory=list)
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    declarations: list[dict[str, Any]] = field(default_factory=list)
+    campaigns: list[dict[str, Any]] = field(default_factory=list)
 
 
 def evaluate(
@@ -113,7 +118,9 @@ def evaluate(
         msg = f"jobs={jobs!r} is not available; campaigns run in this process, with jobs=1."
         raise RunError(msg)
     if identifiers not in RELABEL_MODES:
-        msg = f"Unknown identifiers mode {identifiers!r}. {suggest(identifiers, RELABEL_MODES)}"
+        msg = (
+            f"Unknown identifiers mode {identifiers!r}. {suggest(str(identifiers), RELABEL_MODES)}"
+        )
         raise RunError(msg)
     _check_before_first_read(specs, rules, panel, numbers, identifiers)
     run = _Run(specs, rules, judge, panel, numbers, identifiers, keep_reads, progress)
@@ -132,20 +139,26 @@ def _check_seeds(seeds: Iterable[int]) -> list[int]:
     if isinstance(seeds, (str, bytes, int)) or not isinstance(seeds, Iterable):
         msg = f"seeds is {seeds!r}; expected several whole numbers, e.g. range(20)."
         raise RunError(msg)
-    numbers = [int(s) if _is_whole(s) else s for s in seeds]
-    bad = [s for s in numbers if not isinstance(s, int) or isinstance(s, bool) or s < 0]
+    try:
+        given = list(seeds)
+    except TypeError as error:
+        msg = f"seeds is {seeds!r}; expected several whole numbers, e.g. range(20)."
+        raise RunError(msg) from error
+    bad = [s for s in given if not _is_whole(s) or not 0 <= s < 2**63]
+    numbers = [int(s) for s in given if _is_whole(s)]
     if bad or not numbers:
-        msg = f"seeds holds {bad[:5]!r}; expected one or more whole numbers from 0."
+        shown = ", ".join(reprlib.repr(s) for s in bad[:5]) or "nothing"
+        msg = f"seeds holds {shown}; expected one or more whole numbers from 0 to 2**63."
         raise RunError(msg)
     if len(set(numbers)) != len(numbers):
-        repeated = sorted({s for s in numbers if numbers.count(s) > 1})
+        repeated = sorted(s for s, count in Counter(numbers).items() if count > 1)
         msg = f"seeds repeats {repeated[:5]!r}; a campaign counts once."
         raise RunError(msg)
     return numbers
 
 
-def _is_whole(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _check_before_first_read(
@@ -159,11 +172,24 @@ def _check_before_first_read(
     public, private = relabel(*panel.for_seed(seeds[0]), identifiers, 0)
     open_screen([(public, private)], [seeds[0]], protocol)
     for spec in specs:
-        agent = spec.build(private.key("proposer", seeds[0]))
+        agent = _probe(spec, private, seeds[0])
         if not getattr(agent, "requires", ()):
             continue
         for position in sorted({seed % len(panel) for seed in seeds}):
             spec.check_side_tables(agent, relabel(*panel[position], identifiers, 0)[0])
+
+
+def proposer_seed(oracle: Oracle, seed: int) -> int:
+    """The seed that a factory gets in a campaign, 32 bits, as common generators take it."""
+    return oracle.key("proposer", seed) >> 32
+
+
+def _probe(spec: AgentSpec, oracle: Oracle, seed: int) -> Proposer:
+    try:
+        return spec.build(proposer_seed(oracle, seed))
+    except ProposerFailed as failure:
+        msg = f"Agent {spec.name!r} cannot start: {failure}"
+        raise AgentError(msg) from failure
 
 
 class _Run:
@@ -183,8 +209,10 @@ class _Run:
         self.specs, self.protocol, self.certificate = specs, protocol, certificate
         self.panel, self.seeds, self.identifiers = panel, seeds, identifiers
         self.keep_reads, self.progress = keep_reads, progress
-        self.rows = {spec.name: _Rows([], [], []) for spec in specs}
+        self.rows = {spec.name: _Rows() for spec in specs}
         self.failures: list[Failure] = []
+        self.last: dict[str, Proposer] = {}
+        self.yardsticks: list[tuple[int, int]] = []
         self.registries: dict[str, dict[str, Any]] = {}
 
     def manifest(self) -> dict[str, Any]:
@@ -209,11 +237,16 @@ class _Run:
         done, total = 0, len(self.seeds) * len(self.specs)
         for seed in self.seeds:
             campaign = self._open(seed)
+            played: list[_Rows] = []
             for spec in self.specs:
-                self._play_arm(spec, campaign, files)
+                rows = self._play_arm(spec, campaign, files)
+                if rows is not None:
+                    played.append(rows)
                 done += 1
                 if self.progress is not None:
                     self.progress(done, total, spec.name)
+            # Not before the last arm: the rows say which candidates of this campaign are hits.
+            self._keep(played, files)
         result = self._result(files)
         if files is not None:
             files.note("registries", list(self.registries.values()))
@@ -227,7 +260,7 @@ class _Run:
         best = play_reference(registry, oracle, self.protocol, seed)
         outcome = score(best, twin, oracle, self.certificate).outcome
         self.registries.setdefault(
-            registry.hash,
+            registry.hash + oracle.hash,
             {
                 "name": registry.name,
                 "hash": registry.hash,
@@ -237,35 +270,56 @@ class _Run:
                 "contrary_hits": oracle.contrary_hit_count,
             },
         )
+        self.yardsticks.append((outcome.twin_true, outcome.true))
         return Campaign(registry, oracle, seed, twin, outcome.true)
 
-    def _play_arm(self, spec: AgentSpec, campaign: Campaign, files: RunFolder | None) -> None:
+    def _play_arm(
+        self, spec: AgentSpec, campaign: Campaign, files: RunFolder | None
+    ) -> _Rows | None:
+        """The rows of one campaign of one arm; None when it failed."""
         registry, oracle, seed = campaign.registry, campaign.oracle, campaign.seed
-        proposer = spec.build(oracle.key("proposer", seed))
         try:
+            proposer = spec.build(proposer_seed(oracle, seed))
+            if proposer is self.last.get(spec.name):
+                msg = (
+                    f"The factory of agent {spec.name!r} returned the same object again; every "
+                    "campaign needs a new one, since an answer may depend on its own views only."
+                )
+                raise AgentError(msg)
+            self.last[spec.name] = proposer
             record = _play_guarded(proposer, campaign, self.protocol, spec.name)
         except ProposerFailed as failure:
-            failed = Failure(spec.name, registry.name, seed, str(failure) or "no reason given")
+            reason = plain_text(str(failure)) or "no reason given"
+            failed = Failure(spec.name, registry.name, seed, reason)
             self.failures.append(failed)
             if files is not None:
                 files.log("failed", **failed._asdict())
-            return
+            return None
         scored = score(record, campaign.twin, oracle, self.certificate)
         key = {"arm": spec.name, "registry": registry.name, "seed": seed}
-        rows = _Rows(
-            [campaign_row(key, campaign, record, scored.outcome)],
+        kept = self.keep_reads or record.read_count <= KEPT_READS
+        return _Rows(
+            [key | record.to_json()] if kept else [],
             round_rows(key, record, registry),
             declaration_rows(key, campaign.registry, record, scored),
+            [campaign_row(key, campaign, record, scored.outcome)],
         )
-        mine = self.rows[spec.name]
-        for name in ("campaigns", "rounds", "declarations"):
-            getattr(mine, name).extend(getattr(rows, name))
-            if files is not None:
-                files.append(name, getattr(rows, name))
-        if files is not None:
-            if self.keep_reads or record.read_count <= KEPT_READS:
-                files.append("reads", [key | record.to_json()])
-            files.log("campaign", **key)
+
+    def _keep(self, played: Sequence[_Rows], files: RunFolder | None) -> None:
+        """Add rows to the result and, campaigns last, to the files."""
+        for rows in played:
+            mine = self.rows[rows.campaigns[0]["arm"]]
+            for name in ("rounds", "declarations", "campaigns"):
+                getattr(mine, name).extend(getattr(rows, name))
+        if files is None:
+            return
+        for name in ("reads", "rounds", "declarations", "campaigns"):
+            lines = [row for rows in played for row in getattr(rows, name)]
+            if lines:
+                files.append(name, lines)
+        for rows in played:
+            row = rows.campaigns[0]
+            files.log("campaign", **{k: row[k] for k in ("arm", "registry", "seed")})
 
     def _result(self, files: RunFolder | None) -> RunResult:
         arms = {
@@ -294,6 +348,8 @@ class _Run:
             certificate=self.certificate,
             panel=self.panel.name,
             identifiers=self.identifiers,
+            twin=float(np.mean([twin for twin, _ in self.yardsticks])),
+            reference=float(np.mean([best for _, best in self.yardsticks])),
             registry_count=len({seed % len(self.panel) for seed in self.seeds}),
             folder=None if files is None else str(files.folder),
         )
@@ -313,14 +369,15 @@ def _play_guarded(proposer: Proposer, campaign: Campaign, protocol: Protocol, ar
     screen = open_screen([(campaign.registry, campaign.oracle)], [campaign.seed], protocol)
     try:
         return play(screen, [proposer])[0]
-    except ProposerFailed:
+    except (ProposerFailed, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
-        kind = "" if isinstance(error, ProposalError) else f"{type(error).__name__}: "
-        place = "" if isinstance(error, ProposalError) else _place(error)
+    # An agent's sys.exit() or cancellation is its mistake, not a reason to end the run unsaid.
+    except BaseException as error:
+        is_answer = isinstance(error, ProposalError)
+        kind, place = ("", "") if is_answer else (f"{type(error).__name__}: ", _place(error))
         msg = (
             f"Agent {arm!r} broke in round {screen.round} of seed {campaign.seed}: "
-            f"{kind}{error}{place}"
+            f"{kind}{plain_text(str(error))}{place}"
         )
         raise AgentError(msg) from error
 

@@ -6,6 +6,7 @@ is complete. Timestamps stand in `log.jsonl` alone, so that the same run gives t
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import importlib.metadata
@@ -13,13 +14,14 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
 
 from cads_env.errors import RunError, error_text
 from cads_env.record import SCHEMA_VERSION
+from cads_env.values import plain_text
 
 ROW_FILES: Final = ("campaigns", "rounds", "declarations", "reads")
 LOG_FILE: Final = "log.jsonl"
@@ -35,29 +37,41 @@ def json_line(row: Mapping[str, Any]) -> str:
 
 
 def new_folder(out: str | Path | None) -> Path:
-    """Create the run's folder.
+    """Create the run's folder and claim it.
 
     Args:
         out: A path that does not exist or is an empty folder; None for the next free number under
             `runs`.
 
     Returns:
-        The folder, empty.
+        The folder, with nothing but an empty manifest in it.
 
     Raises:
         RunError: The folder holds something, or cannot be made.
     """
+    if out is not None and not isinstance(out, (str, Path)):
+        msg = f"out is {out!r}; expected a path, True for the next number, or None for no files."
+        raise RunError(msg)
     try:
         if out is None:
-            return _numbered(Path(DEFAULT_ROOT))
-        folder = Path(out)
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            msg = f"Output folder {str(folder)!r} is not empty; name a new one with --out."
-            raise RunError(msg)
-    except OSError as error:
-        msg = f"Output folder {str(out or DEFAULT_ROOT)!r} cannot be made: {error_text(error)}."
+            folder = _numbered(Path(DEFAULT_ROOT))
+        else:
+            folder = Path(out)
+            folder.mkdir(parents=True, exist_ok=True)
+        used = any(folder.iterdir())
+        if not used:
+            # "x" is atomic: of two runs that start together on one folder, one is refused.
+            (folder / MANIFEST_FILE).open("x").close()
+    except FileExistsError:
+        used = True
+    except (OSError, ValueError) as error:
+        where = str(out or DEFAULT_ROOT)
+        msg = f"Output folder {where!r} cannot be made: {error_text(error)}."
         raise RunError(msg) from error
+    if used:
+        what = "not empty" if Path(str(out)).is_dir() else "no folder"
+        msg = f"Output folder {str(out)!r} is {what}; name a new one with --out."
+        raise RunError(msg)
     return folder
 
 
@@ -80,17 +94,23 @@ class RunFolder:
     """Writer of one run's files; use as a context manager."""
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
-        """Open the files and write the manifest with status "running".
+        """Write the manifest with status "running".
 
         Args:
-            folder: An empty folder.
+            folder: From `new_folder`.
             manifest: Resolved configuration and hashes, JSON values.
+
+        Raises:
+            RunError: It cannot be written.
         """
         self.folder = folder
+        # Absolute: an agent may change the working directory.
+        self._place = folder.absolute()
         self._manifest = {"schema_version": SCHEMA_VERSION, "status": "running", **manifest}
         self._files: dict[str, IO[str]] = {}
-        self._write_manifest()
-        self.log("start")
+        with self._writing():
+            self._write_manifest()
+            self.log("start")
 
     def __enter__(self) -> RunFolder:
         """The folder itself."""
@@ -102,22 +122,45 @@ class RunFolder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the files; the manifest's status becomes "complete" or says what ended the run."""
+        """Close the files; the manifest's status becomes "complete" or says what ended the run.
+
+        Raises:
+            RunError: A file cannot be written, unless something else ended the run already.
+        """
+        try:
+            with self._writing():
+                self._close(error)
+        except RunError:
+            if error is None:
+                raise
+
+    def _close(self, error: BaseException | None) -> None:
         for handle in self._files.values():
             handle.close()
         if error is None:
             status = "complete"
         else:
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-            self._manifest["reason"] = f"{type(error).__name__}: {error}"
+            self._manifest["reason"] = plain_text(f"{type(error).__name__}: {error}")
         self._manifest["status"] = status
         self._manifest["files"] = {
-            f"{name}.jsonl": _sha256(self.folder / f"{name}.jsonl")
+            f"{name}.jsonl": _sha256(self._place / f"{name}.jsonl")
             for name in ROW_FILES
             if name in self._files
         }
         self._write_manifest()
         self.log("end", status=status)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            msg = (
+                f"Cannot write into {str(self.folder)!r}: {error_text(error)}. What was complete "
+                "before is still there."
+            )
+            raise RunError(msg) from error
 
     def append(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add rows to `<name>.jsonl` and put them on disk.
@@ -125,14 +168,19 @@ class RunFolder:
         Args:
             name: One of `ROW_FILES`.
             rows: JSON values.
+
+        Raises:
+            RunError: They cannot be written.
         """
-        if name not in self._files:
-            path = self.folder / f"{name}.jsonl"
-            self._files[name] = path.open("a", encoding="ascii", newline="\n")
-        handle = self._files[name]
-        handle.write("".join(json_line(row) for row in rows))
-        handle.flush()
-        os.fsync(handle.fileno())
+        text = "".join(json_line(row) for row in rows)
+        with self._writing():
+            if name not in self._files:
+                path = self._place / f"{name}.jsonl"
+                self._files[name] = path.open("a", encoding="ascii", newline="\n")
+            handle = self._files[name]
+            handle.write(text)
+            handle.flush()
+            os.fsync(handle.fileno())
 
     def note(self, name: str, value: Any) -> None:
         """Set a field of the manifest; it is written when the run ends."""
@@ -141,11 +189,11 @@ class RunFolder:
     def log(self, event: str, **details: Any) -> None:
         """Add a timestamped event to the log."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        with (self.folder / LOG_FILE).open("a", encoding="ascii", newline="\n") as handle:
+        with (self._place / LOG_FILE).open("a", encoding="ascii", newline="\n") as handle:
             handle.write(json_line({"time": now, "event": event, **details}))
 
     def _write_manifest(self) -> None:
-        target = self.folder / MANIFEST_FILE
+        target = self._place / MANIFEST_FILE
         partial = target.with_suffix(".json.partial")
         text = json.dumps(self._manifest, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
         partial.write_text(text, encoding="ascii", newline="\n")

@@ -111,6 +111,8 @@ class RunResult:
         certificate: What judged the records.
         panel: Name of the panel or registry.
         identifiers: "named", "shuffled" or "blinded".
+        twin: Mean declared hits of the twin over all campaigns, failed ones included.
+        reference: The same of the effect-ranked reference.
         registry_count: Distinct registries among the campaigns.
         folder: Where the files are, or None.
     """
@@ -124,6 +126,8 @@ class RunResult:
     certificate: Certificate
     panel: str
     identifiers: str
+    twin: float
+    reference: float
     registry_count: int
     folder: str | None = None
 
@@ -156,6 +160,9 @@ class RunResult:
             f"q = {c.q:g}, epsilon_bar = {c.epsilon_bar:g}"
         ]
         for name, arm in self.arms.items():
+            if not arm.n:
+                lines.append(f"{name}: net {arm.net}")
+                continue
             lines.append(
                 f"{name}: net {arm.net}; certified {arm.true:.2f} true, {arm.false:.2f} false "
                 f"(P(any false) <= {arm.fdr_bound:.3f}); twin {arm.twin:.2f}; normalised net "

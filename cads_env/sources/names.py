@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import yaml
-
 from cads_env.errors import RegistryError, suggest
 from cads_env.registry import Oracle, Registry, subsample
 from cads_env.sources import COMMON_OPTIONS, SOURCES, SourceInfo
 from cads_env.sources.delimited import SEPARATORS
+from cads_env.values import load_yaml
 
 Pair = tuple[Registry, Oracle]
 
@@ -71,7 +70,7 @@ def resolve(name_or_path: str | Path, options: Mapping[str, Any]) -> Entry:
         msg = f"Received {name_or_path!r}; expected the name or the path of a registry."
         raise RegistryError(msg)
     if isinstance(name_or_path, Path) or is_file_name(name_or_path):
-        return _resolve_path(Path(name_or_path).expanduser(), options)
+        return _resolve_path(_expanded(Path(name_or_path)), options)
     name = name_or_path
     source, slash, number = name.partition("/")
     if source not in SOURCES:
@@ -86,7 +85,7 @@ def resolve(name_or_path: str | Path, options: Mapping[str, Any]) -> Entry:
     if not SOURCES[source].has_instances:
         msg = f"{source!r} is one registry without instances; received {name!r}. Use {source!r}."
         raise RegistryError(msg)
-    if not (number.isascii() and number.isdigit()):
+    if not (number.isascii() and number.isdigit() and len(number) < 19):
         msg = f"{name!r} is no instance of {source!r}; expected a number, such as '{source}/17'."
         raise RegistryError(msg)
     if options.get("instance", int(number)) != int(number):
@@ -199,8 +198,8 @@ def _check_names(info: SourceInfo, options: Mapping[str, Any], origin: Path | No
 def _read_options(path: Path) -> dict[str, Any]:
     """The mapping that a YAML file holds."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        content = load_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         msg = f"{path} is not readable YAML: {' '.join(str(error).split())}"
         raise RegistryError(msg) from error
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
@@ -250,3 +249,11 @@ def _kind(path: Path) -> Literal["file", "folder", "nothing"]:
         if path.exists():
             return "file"
     return "nothing"
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        msg = f"{path} names the folder of a user that does not exist."
+        raise RegistryError(msg) from error

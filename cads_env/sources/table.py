@@ -8,13 +8,14 @@ truth may become a side table.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from cads_env.errors import RegistryError
 from cads_env.registry import (
@@ -36,6 +37,13 @@ LABELS: Final = {"0": False, "1": True, "false": False, "true": True, "no": Fals
 
 COPY_TOLERANCE: Final = 1e-9
 """A side table whose correlation with the truth is this close to 1 in magnitude is a copy of it."""
+
+LONGEST_TEXT: Final = 200
+"""Characters of a text in a side table, at most."""
+_RANKED: Final = 20
+"""Candidates from which an equal order cannot be chance."""
+_MOSTLY: Final = 0.9
+"""Share of numbers from which a column of text is looked at as numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +97,8 @@ class TableOptions:
             pair = list(self.signal) if isinstance(self.signal, Sequence) else []
             if len(pair) != 2 or not all(map(_is_number, pair)) or not pair[1] <= 0 < pair[0]:
                 _refuse("signal", self.signal, "(hit, null) with hit > 0 and null <= 0")
-        if isinstance(self.features, str) or not all(isinstance(x, str) for x in self.features):
+        is_list = isinstance(self.features, Sequence) and not isinstance(self.features, str)
+        if not is_list or not all(isinstance(x, str) for x in self.features):
             _refuse("features", self.features, "a list of column names")
         if not isinstance(self.drop_missing, bool):
             _refuse("drop_missing", self.drop_missing, "true or false")
@@ -165,7 +174,10 @@ OPTION_NAMES: Final = tuple(field.name for field in fields(TableOptions))
 
 
 def check_barrier(registry: Registry, signal: Float64s, labels: Labels) -> None:
-    """Raise when a side table is affine in the signal or the labels, or spells the labels out.
+    """Raise when a side table is the truth in another dress.
+
+    Refused are numbers, also written as text, that are affine in the signal or the labels or rank
+    the candidates exactly as the signal does, and texts that spell the labels out.
 
     Args:
         registry: Holds the side tables.
@@ -176,25 +188,52 @@ def check_barrier(registry: Registry, signal: Float64s, labels: Labels) -> None:
         RegistryError: The message names the side table.
     """
     for name, table in registry.side_tables.items():
-        values = table.values
-        if values.dtype.kind == "f":
-            copied = _is_affine(values, signal) or _is_affine(values, labels.astype(np.float64))
-        else:
-            copied = np.unique(values).size == 2 and _is_affine(
-                (values == values[0]).astype(np.float64), labels.astype(np.float64)
-            )
-        if copied:
-            msg = (
-                f"Side table {name!r} of {registry.name!r} is a copy of the truth: it is an affine "
-                "function of the effects or the labels. Proposers see side tables; leave it out."
-            )
-            raise RegistryError(msg)
+        for values, there in _as_numbers(table.values):
+            if _is_copy(values[there], signal[there], labels[there]):
+                msg = (
+                    f"Side table {name!r} of {registry.name!r} is a copy of the truth: it follows "
+                    "from the effects or the labels. Proposers see side tables; leave it out."
+                )
+                raise RegistryError(msg)
+
+
+def _as_numbers(values: NDArray[Any]) -> Iterator[tuple[Float64s, Labels]]:
+    """The numbers that a side table can be read as, and where they are."""
+    everywhere = np.ones(values.size, np.bool_)
+    if values.dtype.kind == "f":
+        yield values, everywhere
+        return
+    folded = np.array([text.strip().casefold() for text in values.tolist()])
+    if np.unique(folded).size == 2:
+        yield (folded == folded[0]).astype(np.float64), everywhere
+    parsed = np.array([number(text) for text in values.tolist()], np.float64)
+    is_number = np.isfinite(parsed)
+    # A few odd cells do not make a column of effects something else.
+    if is_number.mean() > _MOSTLY:
+        yield parsed, is_number
+
+
+def _is_copy(values: Float64s, signal: Float64s, labels: Labels) -> bool:
+    if _is_affine(values, signal) or _is_affine(values, labels.astype(np.float64)):
+        return True
+    # A few candidates may well stand in the same order by chance.
+    several = signal.size >= _RANKED and np.unique(signal).size > 2
+    return several and _is_affine(rankdata(values), rankdata(signal))
 
 
 def _is_affine(x: Float64s, y: Float64s) -> bool:
-    x, y = x - x.mean(), y - y.mean()
+    x, y = _scaled(x), _scaled(y)
     scale = math.sqrt(float(x @ x) * float(y @ y))
     return scale > 0.0 and abs(float(x @ y)) >= scale * (1.0 - COPY_TOLERANCE)
+
+
+def _scaled(x: Float64s) -> Float64s:
+    """X less its mean, at most 1 in magnitude, so that no product over- or underflows."""
+    largest = float(np.abs(x).max())
+    x = x / largest if largest > 0 else x
+    x = x - x.mean()
+    largest = float(np.abs(x).max())
+    return x / largest if largest > 0 else x
 
 
 def _has_column(table: TextTable, name: str | None, option: str, *, declared: bool) -> bool:
@@ -319,6 +358,14 @@ def _numbers(table: TextTable, column: str, option: str, advice: str = "") -> Fl
 
 def _side_tables(table: TextTable, options: TableOptions) -> dict[str, SideTable]:
     tables: dict[str, SideTable] = {}
+    for option, columns in (("module", [options.module]), ("features", options.features)):
+        for column in columns:
+            if column is not None and column in (options.effect, options.label):
+                msg = (
+                    f"{option}= names the column {column!r}, which holds the truth; it would be a "
+                    "copy of the truth. Proposers see side tables; leave it out."
+                )
+                raise RegistryError(msg)
     if options.prior is not None:
         values = _numbers(table, options.prior, "prior")
         sign, order = ("", values) if options.prior_direction == "higher" else ("minus ", -values)
@@ -327,7 +374,8 @@ def _side_tables(table: TextTable, options: TableOptions) -> dict[str, SideTable
         )
     if options.module is not None:
         labels = table.column(options.module, "module")
-        tables["module"] = SideTable(f"Group label: column {options.module!r}.", np.array(labels))
+        text = _texts(labels, options.module, "module")
+        tables["module"] = SideTable(f"Group label: column {options.module!r}.", text)
     for column in options.features:
         if column in tables:
             msg = (
@@ -339,9 +387,24 @@ def _side_tables(table: TextTable, options: TableOptions) -> dict[str, SideTable
         # A column is of numbers when every entry is a number or missing, and at least one is there.
         parsed = [number(text) for text in texts]
         is_numeric = None not in parsed and not all(x is not None and math.isnan(x) for x in parsed)
-        values_of = _numbers(table, column, "features") if is_numeric else np.array(texts)
-        tables[column] = SideTable(f"Column {column!r}.", values_of)
+        if is_numeric:
+            values = _numbers(table, column, "features")
+        else:
+            values = _texts(texts, column, "features")
+        tables[column] = SideTable(f"Column {column!r}.", values)
     return tables
+
+
+def _texts(texts: Sequence[str], column: str, option: str) -> NDArray[Any]:
+    """A column of text, of which no entry is so long that all would take its room."""
+    longest = max(texts, key=len)
+    if len(longest) > LONGEST_TEXT:
+        msg = (
+            f"{option}= names the column {column!r}, which holds a text of {len(longest):,} "
+            f"characters ({longest[:40]!r}...); a side table takes {LONGEST_TEXT} at most."
+        )
+        raise RegistryError(msg)
+    return np.array(texts)
 
 
 def _description(options: TableOptions, m: int, has_label: bool, dropped: int) -> str:
@@ -358,7 +421,12 @@ def _description(options: TableOptions, m: int, has_label: bool, dropped: int) -
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
 
 
 def _refuse(option: str, value: object, expected: str) -> None:

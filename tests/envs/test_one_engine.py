@@ -12,6 +12,7 @@ import pytest
 
 import cads_env
 from cads_agents.module_learner import ModuleLearner
+from cads_env.run.evaluate import proposer_seed
 from cads_env.score import play_twin
 from cads_env.testing import tiny_protocol
 from tests.envs.campaigns import (
@@ -125,7 +126,7 @@ OUTCOME = ("true", "false", "net", "gained", "lost", "originated", "displaced", 
 
 def learner_for(seed: int) -> ModuleLearner:
     oracle = tiny_panel().for_seed(seed)[1]
-    return ModuleLearner(seed=oracle.key("proposer", seed))
+    return ModuleLearner(seed=proposer_seed(oracle, seed))
 
 
 def learned_alone() -> Iterator[tuple[int, str, list[int]]]:

@@ -282,11 +282,11 @@ def tiny_without_tables() -> Any:
     ("seeds", "message"),
     [
         ([], "expected one or more whole numbers from 0"),
-        ([-1, 0], r"seeds holds \[-1\]"),
-        ([0.0], r"seeds holds \[0.0\]"),
-        ([True], r"seeds holds \[True\]"),
-        (["1"], r"seeds holds \['1'\]"),
-        ([None], r"seeds holds \[None\]"),
+        ([-1, 0], r"seeds holds -1"),
+        ([0.0], r"seeds holds 0.0"),
+        ([True], r"seeds holds True"),
+        (["1"], r"seeds holds '1'"),
+        ([None], r"seeds holds None"),
         ([1, 2, 1], r"seeds repeats \[1\]"),
         (5, "seeds is 5; expected several whole numbers"),
         ("0-19", "seeds is '0-19'; expected several"),
@@ -325,12 +325,12 @@ def test_a_certificate_changes_what_is_declared_and_never_a_read() -> None:
         run("random", certificate={"eps": 0.1})
 
 
-def test_relabelled_identifiers_change_every_seed_and_keep_the_twins_noise() -> None:
+def test_relabelled_identifiers_change_every_seed_and_pair_with_their_own_twin() -> None:
     named, shuffled = run(Nothing), run(Nothing, identifiers="shuffled")
-    # Names move, numbers stay: an arm that proposes nothing reads the same.
-    assert named.campaigns["reads_sha256"].tolist() == shuffled.campaigns["reads_sha256"].tolist()
-    assert shuffled.campaigns["registry_hash"].nunique() == len(SEEDS)
-    assert named.campaigns["registry_hash"].nunique() == 3
+    assert (shuffled.campaigns["net"] == 0).all()
+    assert set(named.campaigns["reads_sha256"]).isdisjoint(shuffled.campaigns["reads_sha256"])
+    # What is public stays as it is: names and tables tell as little as their order.
+    assert named.campaigns["registry_hash"].equals(shuffled.campaigns["registry_hash"])
     blinded = run("random", identifiers="blinded")
     assert {name[0] for name in blinded.declarations["identifier"]} <= {"C"}
     assert (shuffled.identifiers, blinded.identifiers) == ("shuffled", "blinded")

@@ -263,7 +263,7 @@ def test_a_folder_that_holds_something_is_refused_before_any_agent_is_asked(
         run(tmp_path, Never)
     with pytest.raises(RunError, match="cannot be made"):
         run(tmp_path / "note.txt" / "run", Never)
-    with pytest.raises(RunError, match="cannot be made"):
+    with pytest.raises(RunError, match="no folder"):
         run(tmp_path / "note.txt", Never)
     assert [p.name for p in tmp_path.iterdir()] == ["note.txt"]
 

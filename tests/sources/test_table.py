@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,36 @@ def test_a_faulty_table_or_declaration_is_refused_with_what_to_do(
     with pytest.raises(RegistryError) as caught:
         load(tmp_path, content, **options)
     assert [word for word in words if word not in str(caught.value)] == []
+
+
+COPIES = {
+    "exp": lambda u: repr(math.exp(u)),
+    "shifted far": lambda u: repr(u + 1e6),
+    "tiny": lambda u: repr(u * 1e-170),
+    "huge": lambda u: repr(u * 1e200),
+    "text with an odd cell": lambda u: "?" if u == -1.91 else repr(u),
+    "labels spelled": lambda u: "Yes" if u < -0.5 else " no",
+}
+
+
+@pytest.mark.parametrize("dress", COPIES)
+def test_the_truth_in_another_dress_is_no_side_table(dress: str, tmp_path: Path) -> None:
+    effects = [round(-2 + 0.09 * i, 2) for i in range(50)]
+    rows = "".join(f"G{i},{u},{COPIES[dress](u)}\n" for i, u in enumerate(effects))
+    with pytest.raises(RegistryError, match="copy of the truth"):
+        load(tmp_path, "identifier,effect,x\n" + rows, features=["x"], **EFFECTS)
+
+
+def test_a_column_declared_as_the_truth_is_no_side_table(tmp_path: Path) -> None:
+    text = "identifier,effect,x\nA,-1.0,u\nB,0.1,v\nC,0.2,w\n"
+    with pytest.raises(RegistryError, match="module= names the column 'effect'"):
+        load(tmp_path, text, module="effect", **EFFECTS)
+
+
+def test_a_text_of_a_side_table_has_a_largest_length(tmp_path: Path) -> None:
+    text = f"identifier,effect,x\nA,-1.0,u\nB,0.1,{'v' * 300}\n"
+    with pytest.raises(RegistryError, match="300 characters"):
+        load(tmp_path, text, module="x", **EFFECTS)
 
 
 def test_a_side_table_that_only_resembles_the_truth_is_allowed(tmp_path: Path) -> None:

@@ -22,7 +22,10 @@ _BRACKETS = PUNCTUATION + "()[]{}<>（）【】「」"
 # Footnotes and signs after a name: `TP53[1]`, `TP53[^1]`, `TP53^1`, `TP53†`.
 _MARKS = re.compile(r"(?:\[\^?\d{1,3}\]|\^\d{1,3}|[¹²³⁰⁴-⁹†‡§]){1,4}$")
 _MARK_ENDS = frozenset("]0123456789¹²³⁰⁴⁵⁶⁷⁸⁹†‡§")
-_NUMBER = re.compile(r"[-+~≈<>=±]{0,2} ?\d+(?:[.,]\d+){0,3}(?:[eE][-+]?\d{1,3})? ?%?")
+NUMBER = r"[-+~≈<>=±]{0,2} ?\d{1,20}(?:[.,]\d{1,20}){0,3}(?:[eE][-+]?\d{1,3})? ?%?"
+"""A plain number, such as a score or a rank beside a name."""
+
+_NUMBER = re.compile(NUMBER)
 SEPARATOR = re.compile(r"[,;，、；|&+/·•\n]| and |[-=]{1,2}>| ?[>→⇒➔➜≻≥»]{1,2}=? ?", re.IGNORECASE)
 """What may stand between two names of a list."""
 
@@ -140,9 +143,14 @@ def lookup_for(identifiers: tuple[str, ...]) -> Lookup:
     return Lookup(identifiers)
 
 
+def is_number(text: str) -> bool:
+    """Whether the text is a plain number."""
+    return _NUMBER.fullmatch(text.strip(_BRACKETS)) is not None
+
+
 def is_score(text: str, lookup: Lookup) -> bool:
     """Whether the text is a plain number, and numbers are no names in this registry."""
-    return not lookup.has_numbers and _NUMBER.fullmatch(text.strip(PUNCTUATION)) is not None
+    return not lookup.has_numbers and is_number(text)
 
 
 def is_name_like(text: str) -> bool:

@@ -8,16 +8,19 @@ never reads a sentence as a list.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
-from cads_env.parsing_entries import entries_of, is_attribute, is_firm
-from cads_env.parsing_lines import Item, field_of, is_aside, is_heading, items_of, names_on
-from cads_env.parsing_names import Entry, Lookup, is_name_like
-from cads_env.parsing_tables import entries_of_lines, entries_of_rows
+from cads_env.parsing.entries import entries_of
+from cads_env.parsing.labels import is_attribute
+from cads_env.parsing.lines import Item, field_of, is_aside, is_heading, items_of, names_on
+from cads_env.parsing.names import Entry, Lookup
+from cads_env.parsing.parts import Neighbours, Part, with_one_bullet
+from cads_env.parsing.tables import entries_of_lines, entries_of_rows
 
 _QUOTED = re.compile(r"(?: {0,3}>(?![>=]) ?){1,4}")
 _CONNECTOR = re.compile(r"(?:and|or|then|followed by)[,:]?|[^\w|]+", re.IGNORECASE)
+_BARE_NUMBER = re.compile(r"[(\[]?\d{1,6}[.):\]]")
 _OPEN_END = re.compile(r"\s*(?:[-=]{1,2}>|[→⇒>&+]|\band)$|^([^|]+)\|$")
+_OPEN_ENDS = (">", "→", "⇒", "&", "+", "and", "|")
 # A list under such a heading is another one than the numbered list before it; lists under other
 # headings (`Tier 2`, `DNA repair`) are groups of one answer.
 _ANEW = re.compile(
@@ -25,40 +28,6 @@ _ANEW = re.compile(
     r"|conclusion|summar|result|round|batch|iteration|attempt|version|analy|candidates|rank|top",
     re.IGNORECASE,
 )
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Part:
-    """One list of an answer.
-
-    Attributes:
-        entries: Its entries, in order.
-        texts: The items or lines that they come from.
-        level: Depth of indentation; 0 is the outermost.
-        is_aside: Whether its heading says that it is not the answer (`Rejected:`, `Draft:`).
-        is_plain: Whether it is a separated list or one name a line, without markers.
-        parent: The list that this one is nested in.
-    """
-
-    entries: list[Entry] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    level: int = 0
-    is_aside: bool = False
-    is_plain: bool = False
-    parent: Part | None = None
-
-    def valid_count(self) -> int:
-        """Number of distinct identifiers among the entries."""
-        return len({entry.identifier for entry in self.entries if entry.identifier is not None})
-
-    def is_of_names(self) -> bool:
-        """Whether at least half of the entries are one or two words, as names are."""
-        short = sum(len(entry.text.split(None, 2)) <= 2 for entry in self.entries)
-        return bool(self.entries) and 2 * short >= len(self.entries)
-
-    def is_naming(self, lookup: Lookup) -> bool:
-        """Whether at least half of its items are names, or names with an explanation."""
-        return 0 < len(self.texts) <= 2 * sum(is_firm(text, lookup) for text in self.texts)
 
 
 class _Collector:
@@ -81,9 +50,7 @@ class _Collector:
         # What touches a block of items: the part of the line before, the part of the last item.
         self._lead: Part | None = None
         self._last: Part | None = None
-        self._leads: list[tuple[Part, Part, int]] = []
-        self._tails: list[tuple[Part, Part, int]] = []
-        self._titles: dict[int, list[Part]] = {}
+        self._neighbours = Neighbours(lookup)
 
     def line(self, line: str) -> None:
         """Take the next line."""
@@ -91,12 +58,15 @@ class _Collector:
         is_name = self.lookup.exact(stripped) is not None
         if not is_name:
             line = _QUOTED.sub("", line, count=1) if _QUOTED.match(line) else line
-            line = _OPEN_END.sub(r"\1", line.rstrip())
+            line = line.rstrip()
+            if line.endswith(_OPEN_ENDS):
+                line = _OPEN_END.sub(r"\1", line)
             stripped = line.strip()
         if not stripped or stripped.startswith(("```", "~~~")):
             self._is_gap = True
             return
-        if not is_name and _CONNECTOR.fullmatch(stripped):
+        is_number = not self.lookup.has_numbers and _BARE_NUMBER.fullmatch(stripped) is not None
+        if not is_name and (is_number or _CONNECTOR.fullmatch(stripped)):
             return
         items = [] if is_name else items_of(line, self.lookup)
         label, value = ("", "") if is_name or items else field_of(line, self.lookup)
@@ -104,7 +74,7 @@ class _Collector:
             self._flush_rows()
             if self._free:
                 self._lead = self._flush_free()
-                self._note_title(self._lead)
+                self._neighbours.add_title(self._lead, section=self._sections)
             self._lead = None if self._is_gap else self._lead
             self._block.extend(items)
         elif "|" in stripped and not is_name:
@@ -136,33 +106,14 @@ class _Collector:
     def finish(self) -> None:
         """Join what stands in adjacent lines, and names that are titles of paragraphs."""
         self.flush()
-        joined: set[int] = set()
-        for run, part, at in reversed(self._tails):
-            if part.is_naming(self.lookup) and part.is_aside == run.is_aside:
-                part.entries[at:at], run.entries = run.entries, []
-                joined.add(id(run))
-        for titles in self._titles.values():
-            names = [title for title in titles if id(title) not in joined]
-            for title in names[:-1]:
-                names[-1].entries[-1:-1], title.entries = title.entries, []
-                joined.add(id(title))
-            if len(names) > 1:
-                joined.add(id(names[-1]))
-                for lead, part, _ in self._leads:
-                    part.parent = names[-1] if lead in names else part.parent
-        for lead, part, at in reversed(self._leads):
-            if id(lead) in joined or part is lead:
-                continue
-            if len(lead.texts) > 1 and not lead.is_plain:
-                part.parent = lead
-            elif part.is_naming(self.lookup) and part.is_aside == lead.is_aside:
-                part.entries[at:at], lead.entries = lead.entries, []
-                joined.add(id(lead))
+        self._neighbours.join()
         self.parts = [part for part in self.parts if part.entries]
 
     def _continues(self, line: str) -> bool:
         """Whether `**TP53**` is one more line of a run of names, not a heading."""
-        return bool(self._free) and self.lookup.exact(line.strip("*_ ")) is not None
+        if not self._free or self._is_gap or self.lookup.exact(line.strip("*_ ")) is None:
+            return False
+        return self.lookup.whole(self._free[-1].strip()) is not None
 
     def _heading(self, line: str) -> None:
         bare = line.strip("#*_: ：")
@@ -195,12 +146,12 @@ class _Collector:
     def _flush_block(self) -> None:
         block, self._block = self._block, []
         lead, self._lead = self._lead, None
-        for i, item in enumerate(_with_levels(_with_one_bullet(block, self.lookup))):
+        for i, item in enumerate(with_one_bullet(block, self.lookup)):
             if is_attribute(item.body, self.lookup):
                 continue
             part, at = self._place(item)
             if lead is not None and i == 0:
-                self._leads.append((lead, part, at))
+                self._neighbours.add_before(lead, part, at)
             self._last = part
 
     def _place(self, item: Item) -> tuple[Part, int]:
@@ -257,11 +208,14 @@ class _Collector:
             text = " ".join(line.split())
             if "\t" in line.strip():
                 text = line.strip().replace("\t", ", ")
-            text = text.strip("`*_ ")
+            text = text.replace("**", "").strip("`*_ ")
+            if is_attribute(text, self.lookup):
+                self.has_prose = True
+                continue
             entries, label = names_on(text, self.lookup, follows_names=part is not None)
             if entries is None:
                 self.has_prose = True
-                self._note_title(part)
+                self._neighbours.add_title(part, section=self._sections)
                 part = None
                 continue
             aside = self._heading_is_aside or is_aside(label)
@@ -269,55 +223,15 @@ class _Collector:
                 part = self._add([], is_plain=True)
                 part.is_aside = aside
                 if i == 0 and after is not None:
-                    self._tails.append((part, after, len(after.entries)))
+                    self._neighbours.add_after(part, after)
             part.entries.extend(entries)
             part.texts.append(text)
         return part
-
-    def _note_title(self, part: Part | None) -> None:
-        """Keep a name that is alone on its line before a text about it: several are one list."""
-        if part is not None and part.is_plain and len(part.texts) == len(part.entries) == 1:
-            if self.lookup.exact(part.texts[0].strip(":")) is not None:
-                self._titles.setdefault(self._sections, []).append(part)
 
     def _add(self, entries: list[Entry], *, is_plain: bool) -> Part:
         part = Part(entries=entries, is_aside=self._heading_is_aside, is_plain=is_plain)
         self.parts.append(part)
         return part
-
-
-def _with_one_bullet(items: list[Item], lookup: Lookup) -> list[Item]:
-    """The items of adjacent lines with one marker for all whose items are mostly names.
-
-    Bullets of several characters are then one list. A number joins them only if it is alone, since
-    bullets below several numbers are about the numbered entries.
-    """
-    groups: dict[tuple[int, str], list[Item]] = {}
-    for item in items:
-        groups.setdefault((item.level, item.marker), []).append(item)
-    if len(groups) < 2:
-        return items
-    first: dict[int, str] = {}
-    marker_of: dict[tuple[int, str], str] = {}
-    for (level, marker), group in groups.items():
-        names = sum(is_firm(item.body, lookup) or is_name_like(item.body) for item in group)
-        if 2 * names >= len(group) and (marker != "number" or len(group) == 1):
-            marker_of[level, marker] = first.setdefault(level, marker)
-    return [
-        item._replace(marker=marker_of.get((item.level, item.marker), item.marker))
-        for item in items
-    ]
-
-
-def _with_levels(items: list[Item]) -> list[Item]:
-    """The items with bullets one level below the numbers that they stand under."""
-    numbers = [item.level for item in items if item.marker == "number"]
-    if len(numbers) < 2 or items[0].marker != "number":
-        return items
-    return [
-        item._replace(level=item.level + (item.level in numbers and item.marker != "number"))
-        for item in items
-    ]
 
 
 def list_parts(text: str, lookup: Lookup) -> tuple[list[Part], bool]:

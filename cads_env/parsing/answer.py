@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from cads_env.errors import ProposalError
-from cads_env.parsing_lists import Part, list_parts
-from cads_env.parsing_markup import element_lists, without_markup
-from cads_env.parsing_names import UNSPACED_CHARACTERS, Entry, Lookup, lookup_for
-from cads_env.parsing_records import is_aside_key, json_parts
+from cads_env.parsing.lists import list_parts
+from cads_env.parsing.markup import element_lists, without_markup
+from cads_env.parsing.names import UNSPACED_CHARACTERS, Entry, Lookup, lookup_for
+from cads_env.parsing.parts import Part
+from cads_env.parsing.records import is_aside_key, json_parts
 
 MAX_ENTRY_LENGTH: Final = 200
 """Characters kept of an invalid entry, so that a record stays readable."""
@@ -28,6 +29,8 @@ _FINAL = re.compile(
     r"(?: (?:is|are)\b)?(?:[ \t]+[-–—=][ \t]+|[^\n:：]{0,80}[:：])?",
     re.IGNORECASE | re.MULTILINE,
 )
+# A number glued to a name in prose, `1.TP53`.
+_NUMBERED = re.compile(r"^(?:\d{1,4}\.|[①-⑳])")
 _EDGES = ".,;:!?\"'“”„‘’‚`*_()[]{}<>«»。，；：、！？（）"
 # A word inside a chunk that has no spaces; scripts that are written without spaces end it.
 _INNER_WORD = re.compile(
@@ -66,8 +69,9 @@ def parse_proposal(text: str, identifiers: Sequence[str] | Mapping[str, int]) ->
        identifier.
     3. Else a structured part of the whole text: the last JSON part that names an identifier; else
        the list or table that names most identifiers (at equal numbers the outermost, then the
-       last), lists headed as rejected or drafts last; else the last JSON part; else the largest
-       list whose entries look like names.
+       last), lists nested below names and lists headed as rejected or drafts last; else the last
+       JSON part; else the largest list whose entries look like names. Adjacent lines that are
+       entries are one list, whatever their bullets.
     4. Without any structured part, words of the prose that are identifiers to the letter, case
        included.
 
@@ -196,10 +200,11 @@ def _best(sized: list[tuple[int, Part]], lookup: Lookup) -> Part:
     What is nested below a list of names is about those names, and comes behind all other parts.
     """
     order = range(len(sized))
-    is_detail = [
-        part.parent is not None and part.parent.valid_count() > 0 and part.parent.is_naming(lookup)
-        for _, part in sized
-    ]
+    parents = {id(part.parent): part.parent for _, part in sized if part.parent is not None}
+    naming = {
+        key for key, parent in parents.items() if parent.valid_count() and parent.is_naming(lookup)
+    }
+    is_detail = [part.parent is not None and id(part.parent) in naming for _, part in sized]
     chosen = max(
         order,
         key=lambda i: (
@@ -243,5 +248,5 @@ def _scan_chunk(chunk: str, lookup: Lookup) -> list[Entry]:
             return [Entry(form, found)]
     if chunk.isalnum() and chunk.isascii():
         return []
-    words = (word.rstrip(".-_") for word in _INNER_WORD.findall(chunk))
+    words = (_NUMBERED.sub("", word.rstrip(".-_")) for word in _INNER_WORD.findall(chunk))
     return [Entry(word, found) for word in words if (found := lookup.exact(word)) is not None]
