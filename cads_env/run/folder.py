@@ -135,8 +135,14 @@ class RunFolder:
                 raise
 
     def _close(self, error: BaseException | None) -> None:
+        unwritten: list[OSError] = []
         for handle in self._files.values():
-            handle.close()
+            try:
+                handle.close()
+            except OSError as failure:
+                unwritten.append(failure)
+        if error is None and unwritten:
+            error = unwritten[0]
         if error is None:
             status = "complete"
         else:
@@ -150,6 +156,8 @@ class RunFolder:
         }
         self._write_manifest()
         self.log("end", status=status)
+        if unwritten:
+            raise unwritten[0]
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
