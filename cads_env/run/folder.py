@@ -152,7 +152,7 @@ class RunFolder:
         self._manifest["files"] = {
             f"{name}.jsonl": _sha256(self._place / f"{name}.jsonl")
             for name in ROW_FILES
-            if name in self._files
+            if name in self._files and (self._place / f"{name}.jsonl").is_file()
         }
         self._write_manifest()
         self.log("end", status=status)
