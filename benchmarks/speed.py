@@ -64,9 +64,7 @@ def sweep() -> None:
     def plain(levels: Sequence[float]) -> None:
         for level in levels:
             for seed in range(CHUNK):
-                sweep_campaign(
-                    pair[1].signal, seed, epsilon=0.1, log_cap=judge.log_cap, q=level
-                )
+                sweep_campaign(pair[1].signal, seed, epsilon=0.1, log_cap=judge.log_cap, q=level)
 
     one, three = (0.10,), LEVELS
     tasks = [floor, lambda: engine(one), lambda: plain(one), lambda: engine(three),
