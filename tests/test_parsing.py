@@ -277,3 +277,9 @@ def test_repeats_are_counted_one_by_one(names: list[str]) -> None:
     parsed = parse_proposal(json.dumps(names), GENES)
     assert parsed.proposed == tuple(dict.fromkeys(names))
     assert len(parsed.duplicate) == len(names) - len(set(names))
+
+
+@pytest.mark.parametrize("identifiers", [None, 5, b"ab", [1], [["a"]], ("A", None)])
+def test_identifiers_that_are_no_text_are_refused(identifiers: Any) -> None:
+    with pytest.raises(ProposalError, match="identifiers"):
+        parse_proposal("A", identifiers)

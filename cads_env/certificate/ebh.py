@@ -34,8 +34,12 @@ class Cut(NamedTuple):
     """The bar that they reached; inf for e-BH and -inf for BH when nothing is selected."""
 
 
+SMALLEST_LEVEL = 1e-100
+"""Levels from here up are accepted."""
+
+
 def check_level(q: object) -> float:
-    """The level as a float in (0, 1).
+    """The level as a float in [1e-100, 1).
 
     Args:
         q: Target false discovery rate.
@@ -44,11 +48,15 @@ def check_level(q: object) -> float:
         The level as a Python float.
 
     Raises:
-        CertificateError: Not a number, or not strictly between 0 and 1.
+        CertificateError: Not a number, not below 1, or below 1e-100.
     """
     value = real_number("q", q)
-    if not 0.0 < value < 1.0:
-        msg = f"q is outside its range: received {value!r}, expected 0 < q < 1."
+    # Below the smallest level m / q could leave the range of floats, and no screen gives such
+    # evidence.
+    if not SMALLEST_LEVEL <= value < 1.0:
+        msg = (
+            f"q is outside its range: received {value!r}, expected 0 < q < 1 ({SMALLEST_LEVEL} up)."
+        )
         raise CertificateError(msg)
     return value
 

@@ -83,6 +83,12 @@ def log_evidence(
     bound, model = positive_cap(cap), working_model(theta, s)
     log_cap = math.log(bound) if bound < math.inf else math.inf
     values, places = read_array(y), np.asarray(slots)
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
+        msg = f"size is {size!r}; expected the number of candidates, a whole number from 0."
+        raise RecordError(msg)
+    if not places.size:
+        # An empty list has no type of its own.
+        places = places.astype(np.intp)
     if values.ndim != 1 or places.ndim != 1:
         return accumulate(values, places, model, size=size, log_cap=log_cap)
     rows = accumulate(values[None], places[None], model, size=size, log_cap=log_cap)
@@ -102,7 +108,11 @@ def read_array(y: ArrayLike) -> NDArray[np.float64]:
     Raises:
         ReadError: The reads are not real numbers.
     """
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        msg = f"Reads are not an array: {error}. Expected rows of one length."
+        raise ReadError(msg) from error
     if values.dtype.kind not in "fiu" and values.size:
         msg = (
             f"Reads are not real numbers: received an array of dtype {values.dtype}, "

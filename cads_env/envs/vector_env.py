@@ -82,7 +82,7 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
     What it returns equals, in every value, what `gymnasium.vector.SyncVectorEnv` over the same
     environments returns, in every autoreset mode. A refused action or reset leaves every
     campaign as it was.
-    `get_attr("view")` and the like work as in the other vector environments.
+    `get_attr("view")` works as in the other vector environments.
     """
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012

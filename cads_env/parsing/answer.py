@@ -101,6 +101,13 @@ def parse_proposal(text: str, identifiers: Sequence[str] | Mapping[str, int]) ->
             "Pass the identifiers of the registry, for example view.identifiers."
         )
         raise ProposalError(msg)
+    is_many = isinstance(identifiers, Sequence | Mapping) and not isinstance(identifiers, bytes)
+    if not is_many:
+        msg = (
+            f"identifiers is a {type(identifiers).__name__}: expected a sequence of identifiers. "
+            "Pass those of the registry, for example view.identifiers."
+        )
+        raise ProposalError(msg)
     lookup = lookup_for(tuple(identifiers))
     answer = without_thinking(text)
     entries = _final_entries(answer, lookup)

@@ -11,6 +11,8 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
+from cads_env.errors import ProposalError
+
 _ODD = str.maketrans(
     {**dict.fromkeys("‐‑‒–—―−", "-"), **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff", None)}
 )
@@ -137,9 +139,24 @@ class Lookup:
         return None
 
 
-@lru_cache(maxsize=8)
 def lookup_for(identifiers: tuple[str, ...]) -> Lookup:
-    """The `Lookup` of these identifiers, built once for the registries in use."""
+    """The `Lookup` of these identifiers, built once for the registries in use.
+
+    Raises:
+        ProposalError: An identifier is no text.
+    """
+    try:
+        return _lookup_for(identifiers)
+    except TypeError as error:
+        odd = next((name for name in identifiers if not isinstance(name, str)), None)
+        msg = f"identifiers holds {odd!r:.80}, a {type(odd).__name__}; expected text alone."
+        raise ProposalError(msg) from error
+
+
+@lru_cache(maxsize=8)
+def _lookup_for(identifiers: tuple[str, ...]) -> Lookup:
+    if not all(isinstance(name, str) for name in identifiers):
+        raise TypeError
     return Lookup(identifiers)
 
 
