@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from cads_env.errors import MissingExtraError, RegistryError
-from cads_env.registry import Oracle, Registry, check_identifiers, check_truth
+from cads_env.registry import Oracle, Registry
+from cads_env.registry_checks import check_identifiers, check_truth
 
 PACKAGE: Final = "egbench"
 DATA_FILE: Final = "datasets/GeneEffect/folds/common_continuous.parquet"

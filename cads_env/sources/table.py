@@ -8,24 +8,18 @@ truth may become a side table.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from cads_env.errors import RegistryError
-from cads_env.registry import (
-    Oracle,
-    Registry,
-    SideTable,
-    check_identifiers,
-    check_truth,
-    listed,
-)
+from cads_env.registry import Oracle, Registry, SideTable
+from cads_env.registry_checks import check_identifiers, check_truth, listed
+from cads_env.sources.barrier import check_barrier
 from cads_env.sources.delimited import TextTable, describe_columns, number, read_delimited
 
 Float64s = NDArray[np.float64]
@@ -35,15 +29,9 @@ DIRECTIONS: Final = ("lower", "higher")
 LABELS: Final = {"0": False, "1": True, "false": False, "true": True, "no": False, "yes": True}
 """Spellings of a label, in lower case."""
 
-COPY_TOLERANCE: Final = 1e-9
-"""A side table whose correlation with the truth is this close to 1 in magnitude is a copy of it."""
 
 LONGEST_TEXT: Final = 200
 """Characters of a text in a side table, at most."""
-_RANKED: Final = 20
-"""Candidates from which an equal order cannot be chance."""
-_MOSTLY: Final = 0.9
-"""Share of numbers from which a column of text is looked at as numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,69 +159,6 @@ def _check_undeclared_labels(
 
 OPTION_NAMES: Final = tuple(field.name for field in fields(TableOptions))
 """Options of `load_table` besides name, path and salt."""
-
-
-def check_barrier(registry: Registry, signal: Float64s, labels: Labels) -> None:
-    """Raise when a side table is the truth in another dress.
-
-    Refused are numbers, also written as text, that are affine in the signal or the labels or rank
-    the candidates exactly as the signal does, and texts that spell the labels out.
-
-    Args:
-        registry: Holds the side tables.
-        signal: u, shape (m,).
-        labels: Shape (m,).
-
-    Raises:
-        RegistryError: The message names the side table.
-    """
-    for name, table in registry.side_tables.items():
-        for values, there in _as_numbers(table.values):
-            if _is_copy(values[there], signal[there], labels[there]):
-                msg = (
-                    f"Side table {name!r} of {registry.name!r} is a copy of the truth: it follows "
-                    "from the effects or the labels. Proposers see side tables; leave it out."
-                )
-                raise RegistryError(msg)
-
-
-def _as_numbers(values: NDArray[Any]) -> Iterator[tuple[Float64s, Labels]]:
-    """The numbers that a side table can be read as, and where they are."""
-    everywhere = np.ones(values.size, np.bool_)
-    if values.dtype.kind == "f":
-        yield values, everywhere
-        return
-    folded = np.array([text.strip().casefold() for text in values.tolist()])
-    if np.unique(folded).size == 2:
-        yield (folded == folded[0]).astype(np.float64), everywhere
-    parsed = np.array([number(text) for text in values.tolist()], np.float64)
-    is_number = np.isfinite(parsed)
-    # A few odd cells do not make a column of effects something else.
-    if is_number.mean() > _MOSTLY:
-        yield parsed, is_number
-
-
-def _is_copy(values: Float64s, signal: Float64s, labels: Labels) -> bool:
-    if _is_affine(values, signal) or _is_affine(values, labels.astype(np.float64)):
-        return True
-    # A few candidates may well stand in the same order by chance.
-    several = signal.size >= _RANKED and np.unique(signal).size > 2
-    return several and _is_affine(rankdata(values), rankdata(signal))
-
-
-def _is_affine(x: Float64s, y: Float64s) -> bool:
-    x, y = _scaled(x), _scaled(y)
-    scale = math.sqrt(float(x @ x) * float(y @ y))
-    return scale > 0.0 and abs(float(x @ y)) >= scale * (1.0 - COPY_TOLERANCE)
-
-
-def _scaled(x: Float64s) -> Float64s:
-    """X less its mean, at most 1 in magnitude, so that no product over- or underflows."""
-    largest = float(np.abs(x).max())
-    x = x / largest if largest > 0 else x
-    x = x - x.mean()
-    largest = float(np.abs(x).max())
-    return x / largest if largest > 0 else x
 
 
 def _has_column(table: TextTable, name: str | None, option: str, *, declared: bool) -> bool:

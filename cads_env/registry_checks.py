@@ -1,0 +1,98 @@
+"""The checks that every registry and oracle passes, whatever its source.
+
+Plain values in, an error that lists the offenders out. Never loads or changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cads_env.errors import RegistryError
+
+_LISTED: Final = 5
+"""Offending entries that a message names before it only counts."""
+
+
+def listed(entries: Sequence[object]) -> str:
+    """The first few entries for a message, and how many more there are."""
+    shown = ", ".join(repr(entry) for entry in entries[:_LISTED])
+    rest = len(entries) - _LISTED
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def check_identifiers(identifiers: Sequence[str], name: str) -> None:
+    """Raise unless there are at least two identifiers, all of them unique, non-empty strings.
+
+    Raises:
+        RegistryError: The message lists the offenders with their positions.
+    """
+    if len(identifiers) < 2:
+        msg = f"Registry {name!r} has {len(identifiers)} candidates; expected at least 2."
+        raise RegistryError(msg)
+    bad = [(i, x) for i, x in enumerate(identifiers) if not isinstance(x, str) or not x.strip()]
+    if bad:
+        msg = (
+            f"Registry {name!r} has {len(bad)} empty or non-text identifiers (position, value): "
+            f"{listed(bad)}. Give every candidate a name."
+        )
+        raise RegistryError(msg)
+    if len(set(identifiers)) != len(identifiers):
+        repeated = _repeated(identifiers)
+        msg = (
+            f"Registry {name!r} repeats {len(repeated)} identifiers: {listed(repeated)}. "
+            "Identifiers must be unique: merge or rename the rows."
+        )
+        raise RegistryError(msg)
+
+
+def _repeated(identifiers: Iterable[str]) -> list[str]:
+    seen: set[str] = set()
+    repeated: dict[str, None] = {}
+    for identifier in identifiers:
+        if identifier in seen:
+            repeated[identifier] = None
+        seen.add(identifier)
+    return list(repeated)
+
+
+def check_truth(
+    signal: NDArray[np.float64],
+    labels: NDArray[np.bool_],
+    name: str,
+    identifiers: Sequence[str] | None = None,
+) -> None:
+    """Raise unless u is finite, every null has u <= 0, and there is at least one hit and one null.
+
+    Raises:
+        RegistryError: The message lists the offenders.
+    """
+    if signal.ndim != 1 or signal.shape != labels.shape:
+        msg = (
+            f"{name!r}: signal has shape {signal.shape} and labels {labels.shape}; "
+            "expected the same (m,)."
+        )
+        raise RegistryError(msg)
+    for bad, what, fix in (
+        (~np.isfinite(signal), "a signal that is not finite", "Drop or mend them."),
+        (
+            ~labels & (signal > 0),
+            "a null label but a signal u > 0, which breaks the certificate's null",
+            "A null needs u <= 0: check direction and threshold, or label them as hits.",
+        ),
+    ):
+        at = np.flatnonzero(bad)
+        if at.size:
+            names = [identifiers[int(i)] if identifiers is not None else int(i) for i in at]
+            msg = f"{name!r}: {at.size} candidates have {what}: {listed(names)}. {fix}"
+            raise RegistryError(msg)
+    hits = int(labels.sum())
+    if hits == 0 or hits == labels.size:
+        msg = (
+            f"{name!r} has {hits} hits among {labels.size} candidates; expected at least one hit "
+            "and one null. Check direction and threshold."
+        )
+        raise RegistryError(msg)
