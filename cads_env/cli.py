@@ -91,6 +91,9 @@ def parse_pairs(entries: list[str], option: str) -> dict[str, Any]:
         if not equals or not key:
             msg = f"Cannot read {option} {entry!r}; expected {option} name=value."
             raise RunError(msg)
+        if key in pairs:
+            msg = f"{option} gives {key!r} more than once; expected it once."
+            raise RunError(msg)
         pairs[key] = parse_value(value)
     return pairs
 
@@ -256,6 +259,8 @@ def main() -> None:
     try:
         app()
     except CadsError as error:
-        text = " ".join([str(error), *getattr(error, "__notes__", ())])
+        said = str(error).rstrip()
+        stop = "" if said.endswith((".", "?", "!")) else "."
+        text = " ".join([said + stop, *getattr(error, "__notes__", ())])
         _err.print(f"cads: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(USER_ERROR)

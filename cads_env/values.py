@@ -57,6 +57,8 @@ def parse_value(text: str) -> Any:
         A number, bool, None, text, list or mapping.
     """
     # A pair in round brackets is a list, as people write it in Python.
+    if text == "None":
+        return None
     is_pair = text.startswith("(") and text.endswith(")")
     try:
         return load_yaml(f"[{text[1:-1]}]" if is_pair else text)

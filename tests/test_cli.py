@@ -134,11 +134,19 @@ def test_an_agents_exception_names_its_place_and_what_is_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("bad.py").write_text(
-        "class Bad:\n    def propose(self, view):\n        return [][view.round]\n"
+        "class Bad:\n    built = 0\n"
+        "    def __init__(self):\n        Bad.built += 1\n"
+        "    def propose(self, view):\n        return [()][Bad.built - 2]\n"
     )
     assert cads(monkeypatch, "run", *SMALL, "--agent", "random", "--agent", "bad.py") == 1
     message = capsys.readouterr().err
-    for word in ("'Bad' broke in round 0 of seed 0", "IndexError", "bad.py, line 3", "runs/0001"):
+    # The first is built to look at what it needs, the second plays seed 0.
+    for word in (
+        "'Bad' broke in round 0 of seed 1",
+        "IndexError",
+        "bad.py, line 6).",
+        "runs/0001.",
+    ):
         assert word in message
     assert json.loads(Path("runs/0001/manifest.json").read_text())["status"] == "failed"
 

@@ -102,6 +102,8 @@ def _notes(result: RunResult) -> list[str]:
         )
     if result.panel.startswith("synthetic-"):
         notes.append(f"{result.panel} is {SYNTHETIC_NOTE}.")
+    if result.failures:
+        notes.append("Failed campaigns are left out of their arm; reference* covers all.")
     notes += [
         f"failed: {f.arm} on {f.registry}, seed {f.seed}: {f.reason}" for f in result.failures
     ]

@@ -131,7 +131,8 @@ def evaluate(
         with RunFolder(folder, run.manifest()) as files:
             return run.play(files)
     except BaseException as error:
-        error.add_note(f"What was played until then is in {folder}, marked as not complete.")
+        if (folder / "campaigns.jsonl").exists():
+            error.add_note(f"Campaigns completed before that are in {folder}.")
         raise
 
 
@@ -384,5 +385,9 @@ def _play_guarded(proposer: Proposer, campaign: Campaign, protocol: Protocol, ar
 
 def _place(error: BaseException) -> str:
     """Where an agent's exception was raised, as ` (my_agent.py, line 12)`."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    ours = Path(__file__).resolve().parents[1]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.is_file() and ours not in path.resolve().parents:
+            return f" ({path.name}, line {frame.lineno})"
+    return ""

@@ -69,6 +69,9 @@ def resolve(name_or_path: str | Path, options: Mapping[str, Any]) -> Entry:
     if not isinstance(name_or_path, str | Path):
         msg = f"Received {name_or_path!r}; expected the name or the path of a registry."
         raise RegistryError(msg)
+    if not str(name_or_path).strip():
+        msg = "Received an empty name; expected the name or the path of a registry."
+        raise RegistryError(msg)
     if isinstance(name_or_path, Path) or is_file_name(name_or_path):
         return _resolve_path(_expanded(Path(name_or_path)), options)
     name = name_or_path

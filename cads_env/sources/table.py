@@ -190,7 +190,7 @@ def _check_declarations(
         if options.signal is not None:
             msg = (
                 f"signal={options.signal!r} is for tables without effects, but {table.path} has "
-                f"the column {options.effect!r}. Leave signal out, or add effect=None."
+                f"the column {options.effect!r}. Leave signal out, or add effect=null."
             )
             raise RegistryError(msg)
     else:
@@ -299,6 +299,14 @@ def _side_tables(table: TextTable, options: TableOptions) -> dict[str, SideTable
         )
     if options.module is not None:
         labels = table.column(options.module, "module")
+        pairs = zip(table.rows, labels, strict=True)
+        empty = [f"row {row}" for row, label in pairs if not label.strip()]
+        if empty:
+            msg = (
+                f"{table.path}: {len(empty)} entries of column {options.module!r} (module=) are "
+                f"missing: {', '.join(empty[:5])}. An empty group would join them; label each."
+            )
+            raise RegistryError(msg)
         text = _texts(labels, options.module, "module")
         tables["module"] = SideTable(f"Group label: column {options.module!r}.", text)
     for column in options.features:

@@ -255,6 +255,12 @@ def test_a_column_declared_as_the_truth_is_no_side_table(tmp_path: Path) -> None
         load(tmp_path, text, module="effect", **EFFECTS)
 
 
+def test_missing_groups_are_refused_with_their_rows(tmp_path: Path) -> None:
+    text = "identifier,effect,x\nA,-1.0,u\nB,0.1,\nC,0.2, \n"
+    with pytest.raises(RegistryError, match=r"2 entries of column 'x'.*row 3, row 4"):
+        load(tmp_path, text, module="x", **EFFECTS)
+
+
 def test_a_text_of_a_side_table_has_a_largest_length(tmp_path: Path) -> None:
     text = f"identifier,effect,x\nA,-1.0,u\nB,0.1,{'v' * 300}\n"
     with pytest.raises(RegistryError, match="300 characters"):
