@@ -1,4 +1,4 @@
-"""Registry, its private oracle, and the checks that every source's output passes.
+"""Registry and its private oracle, relabelling and subsets.
 
 A registry is the public half of one screen: identifiers, description, side tables. The oracle is
 the private half: signal, labels and the identity from which random streams are keyed. Only the

@@ -37,8 +37,7 @@ _SLOT_STEPS: Final = tuple(
 )
 _SORTED_UP_TO: Final = 1024
 _FEISTEL_STEPS: Final = 8
-# Long enough that numpy's call overhead fades, short enough that a block of float64 stays in a
-# core's cache and below the size that malloc maps anew each time.
+# Long enough that numpy's call overhead fades, short enough that a core's cache holds a block.
 _BLOCK: Final = 32768
 
 
