@@ -1,0 +1,65 @@
+"""`cads`: the command line. Reads arguments, calls the package, prints; decides nothing itself.
+
+Errors of the user's are one paragraph on stderr; `cads_env.cli.terminal` lists the exit codes.
+Other packages add commands through the entry-point group `cads_env.commands`.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from typing import Annotated, Final
+
+import typer
+
+from cads_env import __version__
+from cads_env.cli.registry import registry_app
+from cads_env.cli.run import agents, run
+from cads_env.cli.terminal import ERR, OUT, USER_ERROR
+from cads_env.errors import CadsError
+
+COMMAND_GROUP: Final = "cads_env.commands"
+
+app = typer.Typer(
+    name="cads",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(run)
+app.command()(agents)
+app.add_typer(registry_app, name="registry")
+
+
+@app.callback(invoke_without_command=True)
+def about(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Certified agentic discovery screens: run agents against their proposer-removed twins."""
+    if version:
+        OUT.print(f"cads-env {__version__}", highlight=False)
+        raise typer.Exit
+
+
+def _add_commands_of_others() -> None:
+    for point in importlib.metadata.entry_points(group=COMMAND_GROUP):
+        command = point.load()
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=point.name)
+        else:
+            app.command(point.name)(command)
+
+
+def main() -> None:
+    """The console script: one clear paragraph for a user's error, no traceback."""
+    # As with `python -m`: an agent's module in this folder can be named.
+    sys.path.insert(0, "")
+    _add_commands_of_others()
+    try:
+        app()
+    except CadsError as error:
+        said = str(error).rstrip()
+        stop = "" if said.endswith((".", "?", "!")) else "."
+        text = " ".join([said + stop, *getattr(error, "__notes__", ())])
+        ERR.print(f"cads: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(USER_ERROR)

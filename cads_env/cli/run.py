@@ -1,0 +1,116 @@
+"""`cads run` and `cads agents`."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from cads_env.cli.arguments import parse_pairs, parse_seeds
+from cads_env.cli.terminal import ERR, FAILED_CAMPAIGNS, INTERRUPTED, OUT
+from cads_env.errors import CadsError, RunError
+from cads_env.panel import load_panel
+from cads_env.protocol import load_protocol
+from cads_env.report.terminal import facts, run_table
+from cads_env.run.agents import agent_names, resolve_agents
+from cads_env.run.evaluate import DEFAULT_PANEL, DEFAULT_PROTOCOL, evaluate
+
+DEFAULT_AGENTS: Final = ("random", "prior", "module-learner")
+
+
+def run(
+    panel: Annotated[
+        str | None, typer.Option(help=f"Panel by name; default {DEFAULT_PANEL}.")
+    ] = None,
+    registry: Annotated[
+        list[str] | None, typer.Option(help="Registry by name or path; repeat for several.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-O", help="Option of the source, e.g. direction=lower."),
+    ] = None,
+    protocol: Annotated[str, typer.Option(help="Preset or YAML file.")] = DEFAULT_PROTOCOL,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Protocol field, e.g. rounds=24.")
+    ] = None,
+    budget: Annotated[int, typer.Option(min=1, help="Times as many rounds.")] = 1,
+    seeds: Annotated[str, typer.Option(help="Campaigns, e.g. 0-19 or 0,2,5-9.")] = "0-19",
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(help="Name, name:option=value, module:Class or file.py; repeat for several."),
+    ] = None,
+    feedback: Annotated[
+        str | None, typer.Option(help="full, none or permuted; sets both feedbacks.")
+    ] = None,
+    identifiers: Annotated[str, typer.Option(help="named, shuffled or blinded.")] = "named",
+    q: Annotated[float | None, typer.Option(help="FDR level of the certificate.")] = None,
+    epsilon_bar: Annotated[
+        float | None, typer.Option(help="Declared bound on contamination.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the files; default runs/0001, counting up.")
+    ] = None,
+    keep_reads: Annotated[bool, typer.Option(help="Store reads however many.")] = False,
+) -> None:
+    """Run agents and their twins; print the table and write the files."""
+    if panel is not None and registry:
+        msg = "Both --panel and --registry were given; expected one of them."
+        raise RunError(msg)
+    options = parse_pairs(option or [], "--option")
+    names: str | list[str] = registry or (DEFAULT_PANEL if panel is None else panel)
+    rules = load_protocol(protocol, **parse_pairs(set_ or [], "--set"))
+    if budget != 1:
+        rules = rules.with_budget(budget)
+    fields = {"q": q, "epsilon_bar": epsilon_bar}
+    arms = resolve_agents(agent or list(DEFAULT_AGENTS))
+    numbers = parse_seeds(seeds)
+    label = TextColumn("{task.description}", markup=False)
+    columns = (label, BarColumn(), MofNCompleteColumn())
+    try:
+        with Progress(
+            *columns,
+            TimeRemainingColumn(),
+            console=ERR,
+            transient=True,
+            # Where nobody watches, it would only leave an empty line.
+            disable=not ERR.is_terminal,
+        ) as bar:
+            task = bar.add_task("campaigns", total=len(numbers) * len(arms))
+            result = evaluate(
+                arms,
+                registry=load_panel(names, **options),
+                protocol=rules,
+                seeds=numbers,
+                feedback=feedback,  # type: ignore[arg-type]
+                certificate={k: v for k, v in fields.items() if v is not None},
+                identifiers=identifiers,  # type: ignore[arg-type]
+                keep_reads=keep_reads,
+                out=True if out is None else out,
+                progress=lambda done, _, name: bar.update(task, completed=done, description=name),
+            )
+    except KeyboardInterrupt as error:
+        notes = " ".join(getattr(error, "__notes__", ()))
+        ERR.print(f"cads: interrupted. {notes}", markup=False, highlight=False)
+        raise typer.Exit(INTERRUPTED) from None
+    OUT.print(run_table(result))
+    if result.failures:
+        raise typer.Exit(FAILED_CAMPAIGNS)
+
+
+def agents() -> None:
+    """List the installed agents."""
+    rows = []
+    for name in agent_names():
+        try:
+            spec = resolve_agents(name)[0]
+        except CadsError as error:
+            rows.append((name, str(error)))
+            continue
+        summary = (inspect.getdoc(spec.factory) or "").partition("\n")[0]
+        requires = getattr(spec.factory, "requires", ())
+        needs = f"\nneeds the side table {', '.join(requires)}" if requires else ""
+        rows.append((name, f"{summary}{needs}\n{spec.source}"))
+    OUT.print(facts(rows))
