@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cads_env.cli.arguments import parse_pairs, parse_seeds
+from cads_env.cli.progress import CampaignProgress
 from cads_env.cli.terminal import ERR, FAILED_CAMPAIGNS, INTERRUPTED, OUT
 from cads_env.errors import CadsError, RunError
 from cads_env.panel import load_panel
@@ -50,12 +50,26 @@ def run(
     epsilon_bar: Annotated[
         float | None, typer.Option(help="Declared bound on contamination.")
     ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; results do not depend on it.")] = 1,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the files; default runs/0001, counting up.")
+        Path | None,
+        typer.Option(
+            help="Folder for the files; default runs/0001, counting up. An interrupted run in it "
+            "goes on."
+        ),
     ] = None,
     keep_reads: Annotated[bool, typer.Option(help="Store reads however many.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Play failed campaigns of --out again.")
+    ] = False,
 ) -> None:
-    """Run agents and their twins; print the table and write the files."""
+    """Run agents and their twins; print the table and write the files.
+
+    The same command with the same --out goes on with a run that was interrupted.
+    """
+    if retry_failed and out is None:
+        msg = "--retry-failed needs --out with the folder of the run whose failures it is about."
+        raise RunError(msg)
     if panel is not None and registry:
         msg = "Both --panel and --registry were given; expected one of them."
         raise RunError(msg)
@@ -67,18 +81,8 @@ def run(
     fields = {"q": q, "epsilon_bar": epsilon_bar}
     arms = resolve_agents(agent or list(DEFAULT_AGENTS))
     numbers = parse_seeds(seeds)
-    label = TextColumn("{task.description}", markup=False)
-    columns = (label, BarColumn(), MofNCompleteColumn())
     try:
-        with Progress(
-            *columns,
-            TimeRemainingColumn(),
-            console=ERR,
-            transient=True,
-            # Where nobody watches, it would only leave an empty line.
-            disable=not ERR.is_terminal,
-        ) as bar:
-            task = bar.add_task("campaigns", total=len(numbers) * len(arms))
+        with CampaignProgress(len(numbers) * len(arms)) as progress:
             result = evaluate(
                 arms,
                 registry=load_panel(names, **options),
@@ -86,10 +90,12 @@ def run(
                 seeds=numbers,
                 feedback=feedback,  # type: ignore[arg-type]
                 certificate={k: v for k, v in fields.items() if v is not None},
+                jobs=jobs,
                 identifiers=identifiers,  # type: ignore[arg-type]
                 keep_reads=keep_reads,
+                retry_failed=retry_failed,
                 out=True if out is None else out,
-                progress=lambda done, _, name: bar.update(task, completed=done, description=name),
+                progress=progress,
             )
     except KeyboardInterrupt as error:
         notes = " ".join(getattr(error, "__notes__", ()))
@@ -97,6 +103,8 @@ def run(
         raise typer.Exit(INTERRUPTED) from None
     OUT.print(run_table(result))
     if result.failures:
+        again = f"The same command with --out {result.folder} --retry-failed plays them again."
+        ERR.print(again, markup=False, highlight=False)
         raise typer.Exit(FAILED_CAMPAIGNS)
 
 

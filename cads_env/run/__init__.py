@@ -2,6 +2,16 @@
 
 from cads_env.run.agents import AgentSpec, agent_names, resolve_agents
 from cads_env.run.evaluate import evaluate
+from cads_env.run.load import load_run, read_records
 from cads_env.run.result import ArmResult, RunResult
 
-__all__ = ["AgentSpec", "ArmResult", "RunResult", "agent_names", "evaluate", "resolve_agents"]
+__all__ = [
+    "AgentSpec",
+    "ArmResult",
+    "RunResult",
+    "agent_names",
+    "evaluate",
+    "load_run",
+    "read_records",
+    "resolve_agents",
+]

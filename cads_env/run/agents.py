@@ -6,6 +6,7 @@ agent anything and never sees an oracle.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -13,7 +14,7 @@ import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -37,12 +38,31 @@ class AgentSpec:
         source: Where it comes from, for the manifest.
         factory: Class or function that returns a new proposer.
         options: Keyword arguments of the factory.
+        text: The text that names the agent, by which another process finds it; None for a class
+            or factory that was handed in.
     """
 
     name: str
     source: str
     factory: Callable[..., Any] = field(repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
+    text: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by name where there is one: a file's module exists in this process alone."""
+        if self.text is not None:
+            return (_named, (self.name, self.text))
+        return (AgentSpec, (self.name, self.source, self.factory, dict(self.options)))
+
+    @property
+    def code_sha256(self) -> str | None:
+        """SHA-256 of the file that defines the factory; None where there is none."""
+        try:
+            path = inspect.getsourcefile(inspect.unwrap(self.factory))
+            raw = Path(path or "").read_bytes()
+        except (TypeError, OSError, ValueError):
+            return None
+        return hashlib.sha256(raw).hexdigest()
 
     def build(self, seed: int) -> Proposer:
         """A new proposer for one campaign.
@@ -147,7 +167,11 @@ def resolve_agents(agents: object) -> list[AgentSpec]:
 
 
 def _renamed(spec: AgentSpec, name: str) -> AgentSpec:
-    return AgentSpec(plain_text(name), spec.source, spec.factory, spec.options)
+    return replace(spec, name=plain_text(name))
+
+
+def _named(name: str, text: str) -> AgentSpec:
+    return _renamed(_resolve_text(text), name)
 
 
 def _with_distinct_names(specs: Sequence[AgentSpec]) -> Iterator[AgentSpec]:
@@ -185,7 +209,8 @@ def _resolve_text(text: str) -> AgentSpec:
     head, _, tail = text.partition(":")
     points = _entry_points()
     if head in points:
-        return AgentSpec(head, points[head].value, _load_entry(points[head]), _options(tail, text))
+        point = points[head]
+        return AgentSpec(head, point.value, _load_entry(point), _options(tail, text), text)
     if head.endswith(".py") or text.endswith(".py"):
         path, _, name = text.partition(".py:") if ".py:" in text else (text[:-3], "", "")
         return _from_file(Path(path + ".py"), name, text)
@@ -227,7 +252,7 @@ def _from_module(module_name: str, attribute: str, text: str) -> AgentSpec:
             f"{type(error).__name__}: {error}. Installed agents: {', '.join(agent_names())}."
         )
         raise AgentError(msg) from error
-    return AgentSpec(attribute, text, _attribute(module, attribute, text))
+    return AgentSpec(attribute, text, _attribute(module, attribute, text), text=text)
 
 
 def _from_file(path: Path, name: str, text: str) -> AgentSpec:
@@ -253,7 +278,9 @@ def _from_file(path: Path, name: str, text: str) -> AgentSpec:
         msg = f"Agent file {str(path)!r} failed to load: {type(error).__name__}: {error}"
         raise AgentError(msg) from error
     name = name or _only_proposer(module, path)
-    return AgentSpec(name, text, _attribute(module, name, text))
+    factory = _attribute(module, name, text)
+    # Absolute: the other process may start elsewhere.
+    return AgentSpec(name, text, factory, text=f"{path.absolute()}:{name}")
 
 
 def _only_proposer(module: ModuleType, path: Path) -> str:

@@ -1,53 +1,36 @@
 """Evaluate agents: play each on the same campaigns as its twin, and score the paired net.
 
-This is where arms, campaigns, twins and files meet. A campaign whose proposer's infrastructure
+This is where arms, campaigns, executors and files meet. A campaign whose proposer's infrastructure
 broke is reported and never averaged in; an agent's own exception stops the run and names its place.
 """
 
 from __future__ import annotations
 
-import math
 import reprlib
-import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 
-from cads_env.campaign import open_screen, play
+from cads_env.campaign import open_screen
 from cads_env.certificate import Certificate
-from cads_env.errors import (
-    AgentError,
-    ProposalError,
-    RunError,
-    suggest,
-)
+from cads_env.errors import AgentError, RunError, suggest
 from cads_env.panel import Panel
 from cads_env.proposer import Proposer, ProposerFailed
 from cads_env.protocol import Feedback, Protocol, load_protocol
-from cads_env.record import Record
 from cads_env.registry import RELABEL_MODES, Oracle, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec, resolve_agents
-from cads_env.run.folder import RunFolder, environment, new_folder
-from cads_env.run.result import Failure, RunResult, arm_json, summarise
-from cads_env.run.rows import (
-    CAMPAIGN_COLUMNS,
-    DECLARATION_COLUMNS,
-    ROUND_COLUMNS,
-    Campaign,
-    campaign_row,
-    declaration_rows,
-    round_rows,
-)
-from cads_env.score import TWINS, play_reference, resolve_certificate, score
-from cads_env.values import plain_text
-
-KEPT_READS: Final = 5_000
-"""Reads of campaigns up to this size are stored; those of longer ones follow from the seed."""
+from cads_env.run.executors import check_jobs, execute
+from cads_env.run.folder import RunFolder, run_folder
+from cads_env.run.load import rows_as_read
+from cads_env.run.manifest import new_manifest
+from cads_env.run.plan import Plan, Played, Task, check_content, proposer_seed
+from cads_env.run.result import RunResult, arm_json
+from cads_env.run.rows import ROW_FILES, Key
+from cads_env.score import resolve_certificate
 
 DEFAULT_PANEL: Final = "synthetic-depmap:dev"
 DEFAULT_PROTOCOL: Final = "standard"
@@ -55,14 +38,6 @@ DEFAULT_SEEDS: Final = range(20)
 
 Progress = Callable[[int, int, str], None]
 """Called with (campaigns done, campaigns in all, arm) after every campaign."""
-
-
-@dataclass(frozen=True)
-class _Rows:
-    reads: list[dict[str, Any]] = field(default_factory=list)
-    rounds: list[dict[str, Any]] = field(default_factory=list)
-    declarations: list[dict[str, Any]] = field(default_factory=list)
-    campaigns: list[dict[str, Any]] = field(default_factory=list)
 
 
 def evaluate(
@@ -77,6 +52,7 @@ def evaluate(
     out: str | Path | bool | None = None,
     identifiers: RelabelMode = "named",
     keep_reads: bool = False,
+    retry_failed: bool = False,
     progress: Progress | None = None,
 ) -> RunResult:
     """The paired net of one or several agents over their proposer-removed twins.
@@ -92,10 +68,12 @@ def evaluate(
         feedback: Sets both feedbacks of the protocol ("full", "none", "permuted"); None leaves
             them.
         certificate: What judges; a mapping changes fields of the protocol's default.
-        jobs: Processes; only 1 is available.
-        out: Folder for the files, True for the next number under `runs`, None for no files.
+        jobs: Processes; the results do not depend on it.
+        out: Folder for the files, True for the next number under `runs`, None for no files. A
+            folder that holds the same run, ended early, is gone on with; a complete one is read.
         identifiers: "named", "shuffled" or "blinded"; see `relabel`. Relabelled anew for each seed.
         keep_reads: Store reads however many there are.
+        retry_failed: Play campaigns again that failed in an earlier attempt on the folder.
         progress: Called after every campaign.
 
     Returns:
@@ -105,7 +83,8 @@ def evaluate(
         AgentError: An agent is unknown, lacks a side table, or raised an exception of its own.
         RegistryError: A registry is unusable.
         ProtocolError: The protocol is invalid.
-        RunError: Seeds, jobs or the folder are unusable.
+        RunError: Seeds, jobs or the folder are unusable, or a process died.
+        RecordError: A file of an earlier attempt is damaged.
     """
     specs = resolve_agents(agents)
     rules = load_protocol(protocol)
@@ -114,25 +93,31 @@ def evaluate(
     judge = resolve_certificate(certificate, rules)
     panel = Panel.resolve(registry)
     numbers = _check_seeds(seeds)
-    if jobs != 1:
-        msg = f"jobs={jobs!r} is not available; campaigns run in this process, with jobs=1."
-        raise RunError(msg)
+    jobs = check_jobs(jobs)
     if identifiers not in RELABEL_MODES:
         msg = (
             f"Unknown identifiers mode {identifiers!r}. {suggest(str(identifiers), RELABEL_MODES)}"
         )
         raise RunError(msg)
     _check_before_first_read(specs, rules, panel, numbers, identifiers)
-    run = _Run(specs, rules, judge, panel, numbers, identifiers, keep_reads, progress)
+    plan = Plan(
+        specs=specs,
+        protocol=rules,
+        certificate=judge,
+        panel=panel,
+        identifiers=identifiers,
+        keep_reads=keep_reads,
+    )
     if out is None or out is False:
-        return run.play(None)
-    folder = new_folder(None if out is True else out)
+        return _play_in_memory(plan, numbers, jobs, progress)
+    folder = run_folder(None if out is True else out)
     try:
-        with RunFolder(folder, run.manifest()) as files:
-            return run.play(files)
+        return _play_into(folder, plan, numbers, jobs, retry_failed, progress)
     except BaseException as error:
         if (folder / "campaigns.jsonl").exists():
-            error.add_note(f"Campaigns completed before that are in {folder}.")
+            error.add_note(
+                f"Campaigns completed before that are in {folder}; the same command goes on."
+            )
         raise
 
 
@@ -180,11 +165,6 @@ def _check_before_first_read(
             spec.check_side_tables(agent, relabel(*panel[position], identifiers, 0)[0])
 
 
-def proposer_seed(oracle: Oracle, seed: int) -> int:
-    """The seed that a factory gets in a campaign, 32 bits, as common generators take it."""
-    return oracle.key("proposer", seed) >> 32
-
-
 def _probe(spec: AgentSpec, oracle: Oracle, seed: int) -> Proposer:
     try:
         return spec.build(proposer_seed(oracle, seed))
@@ -193,201 +173,83 @@ def _probe(spec: AgentSpec, oracle: Oracle, seed: int) -> Proposer:
         raise AgentError(msg) from failure
 
 
-class _Run:
-    """The state of one evaluation."""
-
-    def __init__(
-        self,
-        specs: Sequence[AgentSpec],
-        protocol: Protocol,
-        certificate: Certificate,
-        panel: Panel,
-        seeds: Sequence[int],
-        identifiers: RelabelMode,
-        keep_reads: bool,
-        progress: Progress | None,
-    ) -> None:
-        self.specs, self.protocol, self.certificate = specs, protocol, certificate
-        self.panel, self.seeds, self.identifiers = panel, seeds, identifiers
-        self.keep_reads, self.progress = keep_reads, progress
-        self.rows = {spec.name: _Rows() for spec in specs}
-        self.failures: list[Failure] = []
-        self.last: dict[str, Proposer] = {}
-        self.yardsticks: list[tuple[int, int]] = []
-        self.registries: dict[str, dict[str, Any]] = {}
-
-    def manifest(self) -> dict[str, Any]:
-        return {
-            "config": {
-                "panel": self.panel.name,
-                "identifiers": self.identifiers,
-                "seeds": list(self.seeds),
-                "agents": [
-                    {"arm": s.name, "source": s.source, "options": _plain(s.options)}
-                    for s in self.specs
-                ],
-                "protocol": self.protocol.to_dict(),
-                "certificate": asdict(self.certificate),
-                "keep_reads": self.keep_reads,
-            },
-            "protocol_hash": self.protocol.hash,
-            **environment(),
-        }
-
-    def play(self, files: RunFolder | None) -> RunResult:
-        done, total = 0, len(self.seeds) * len(self.specs)
-        for seed in self.seeds:
-            campaign = self._open(seed)
-            played: list[_Rows] = []
-            for spec in self.specs:
-                rows = self._play_arm(spec, campaign, files)
-                if rows is not None:
-                    played.append(rows)
-                done += 1
-                if self.progress is not None:
-                    self.progress(done, total, spec.name)
-            # Not before the last arm: the rows say which candidates of this campaign are hits.
-            self._keep(played, files)
-        result = self._result(files)
-        if files is not None:
-            files.note("registries", list(self.registries.values()))
-            files.note("failures", [f._asdict() for f in self.failures])
-            files.note("arms", [arm_json(arm) for arm in result.arms.values()])
-        return result
-
-    def _open(self, seed: int) -> Campaign:
-        registry, oracle = relabel(*self.panel.for_seed(seed), self.identifiers, seed)
-        twin = TWINS.get(registry, oracle, self.protocol, seed)
-        best = play_reference(registry, oracle, self.protocol, seed)
-        outcome = score(best, twin, oracle, self.certificate).outcome
-        self.registries.setdefault(
-            registry.hash + oracle.hash,
-            {
-                "name": registry.name,
-                "hash": registry.hash,
-                "oracle_hash": oracle.hash,
-                "m": registry.m,
-                "hits": oracle.hit_count,
-                "contrary_hits": oracle.contrary_hit_count,
-            },
-        )
-        self.yardsticks.append((outcome.twin_true, outcome.true))
-        return Campaign(registry, oracle, seed, twin, outcome.true)
-
-    def _play_arm(
-        self, spec: AgentSpec, campaign: Campaign, files: RunFolder | None
-    ) -> _Rows | None:
-        """The rows of one campaign of one arm; None when it failed."""
-        registry, oracle, seed = campaign.registry, campaign.oracle, campaign.seed
-        try:
-            proposer = spec.build(proposer_seed(oracle, seed))
-            if proposer is self.last.get(spec.name):
-                msg = (
-                    f"The factory of agent {spec.name!r} returned the same object again; every "
-                    "campaign needs a new one, since an answer may depend on its own views only."
-                )
-                raise AgentError(msg)
-            self.last[spec.name] = proposer
-            record = _play_guarded(proposer, campaign, self.protocol, spec.name)
-        except ProposerFailed as failure:
-            reason = plain_text(str(failure)) or "no reason given"
-            failed = Failure(spec.name, registry.name, seed, reason)
-            self.failures.append(failed)
-            if files is not None:
-                files.log("failed", **failed._asdict())
-            return None
-        scored = score(record, campaign.twin, oracle, self.certificate)
-        key = {"arm": spec.name, "registry": registry.name, "seed": seed}
-        kept = self.keep_reads or record.read_count <= KEPT_READS
-        return _Rows(
-            [key | record.to_json()] if kept else [],
-            round_rows(key, record, registry),
-            declaration_rows(key, campaign.registry, record, scored),
-            [campaign_row(key, campaign, record, scored.outcome)],
-        )
-
-    def _keep(self, played: Sequence[_Rows], files: RunFolder | None) -> None:
-        """Add rows to the result and, campaigns last, to the files."""
-        for rows in played:
-            mine = self.rows[rows.campaigns[0]["arm"]]
-            for name in ("rounds", "declarations", "campaigns"):
-                getattr(mine, name).extend(getattr(rows, name))
-        if files is None:
-            return
-        for name in ("reads", "rounds", "declarations", "campaigns"):
-            lines = [row for rows in played for row in getattr(rows, name)]
-            if lines:
-                files.append(name, lines)
-        for rows in played:
-            row = rows.campaigns[0]
-            files.log("campaign", **{k: row[k] for k in ("arm", "registry", "seed")})
-
-    def _result(self, files: RunFolder | None) -> RunResult:
-        arms = {
-            name: summarise(
-                name,
-                rows.campaigns,
-                rows.rounds,
-                sum(f.arm == name for f in self.failures),
-                self.protocol,
-                self.certificate,
-            )
-            for name, rows in self.rows.items()
-        }
-        every = self.rows.values()
-        return RunResult(
-            campaigns=pd.DataFrame(
-                [r for rows in every for r in rows.campaigns], columns=CAMPAIGN_COLUMNS
-            ),
-            rounds=pd.DataFrame([r for rows in every for r in rows.rounds], columns=ROUND_COLUMNS),
-            declarations=pd.DataFrame(
-                [r for rows in every for r in rows.declarations], columns=DECLARATION_COLUMNS
-            ),
-            arms=arms,
-            failures=tuple(self.failures),
-            protocol=self.protocol,
-            certificate=self.certificate,
-            panel=self.panel.name,
-            identifiers=self.identifiers,
-            twin=float(np.mean([twin for twin, _ in self.yardsticks])),
-            reference=float(np.mean([best for _, best in self.yardsticks])),
-            registry_count=len({seed % len(self.panel) for seed in self.seeds}),
-            folder=None if files is None else str(files.folder),
-        )
+def campaign_keys(plan: Plan, seeds: Sequence[int]) -> list[Key]:
+    """Every campaign of a run, in the order of its files: by seed, then by arm."""
+    names = plan.panel.names
+    return [Key(spec.name, names[s % len(names)], s) for s in seeds for spec in plan.specs]
 
 
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as JSON values; what JSON does not have is shown as text."""
-    plain: dict[str, Any] = {}
-    for name, value in options.items():
-        exact = value is None or isinstance(value, (str, int, bool))
-        finite = isinstance(value, float) and math.isfinite(value)
-        plain[name] = value if exact or finite else repr(value)
-    return plain
+def _tasks(keys: Sequence[Key], settled: Collection[Key]) -> list[Task]:
+    """What is left to play, a seed at a time."""
+    arms: dict[int, list[str]] = {}
+    for key in keys:
+        if key not in settled:
+            arms.setdefault(key.seed, []).append(key.arm)
+    return [Task(seed, tuple(names)) for seed, names in arms.items()]
 
 
-def _play_guarded(proposer: Proposer, campaign: Campaign, protocol: Protocol, arm: str) -> Record:
-    screen = open_screen([(campaign.registry, campaign.oracle)], [campaign.seed], protocol)
-    try:
-        return play(screen, [proposer])[0]
-    except (ProposerFailed, KeyboardInterrupt):
-        raise
-    # An agent's sys.exit() or cancellation is its mistake, not a reason to end the run unsaid.
-    except BaseException as error:
-        is_answer = isinstance(error, ProposalError)
-        kind, place = ("", "") if is_answer else (f"{type(error).__name__}: ", _place(error))
-        msg = (
-            f"Agent {arm!r} broke in round {screen.round} of seed {campaign.seed}: "
-            f"{kind}{plain_text(str(error))}{place}"
-        )
-        raise AgentError(msg) from error
+class _Steps:
+    """Counts campaigns for a progress callback."""
+
+    def __init__(self, done: int, total: int, progress: Progress | None) -> None:
+        self._done, self._total, self._progress = done, total, progress
+        if done and progress is not None:
+            progress(done, total, "")
+
+    def take(self, played: Played) -> None:
+        for arm in played.task.arms:
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done, self._total, arm)
 
 
-def _place(error: BaseException) -> str:
-    """Where an agent's exception was raised, as ` (my_agent.py, line 12)`."""
-    ours = Path(__file__).resolve().parents[1]
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if path.is_file() and ours not in path.resolve().parents:
-            return f" ({path.name}, line {frame.lineno})"
-    return ""
+def _play_in_memory(
+    plan: Plan, seeds: Sequence[int], jobs: int, progress: Progress | None
+) -> RunResult:
+    keys = campaign_keys(plan, seeds)
+    manifest = new_manifest(plan, seeds)
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ROW_FILES}
+    registries: dict[str, dict[str, Any]] = {}
+    steps = _Steps(0, len(keys), progress)
+    for played in execute(plan, _tasks(keys, ()), jobs=jobs):
+        registries[played.registry["name"]] = played.registry
+        for name in ROW_FILES:
+            if name != "reads":
+                rows[name] += played.rows[name]
+        steps.take(played)
+    rank = {key: i for i, key in enumerate(keys)}
+    for name in ROW_FILES:
+        rows[name].sort(key=lambda row: rank[Key.of(row)])
+    manifest["registries"] = [registries[n] for n in plan.panel.names if n in registries]
+    manifest["status"] = "complete"
+    return RunResult.of(rows_as_read(rows), manifest)
+
+
+def _play_into(
+    folder: Path,
+    plan: Plan,
+    seeds: Sequence[int],
+    jobs: int,
+    retry_failed: bool,
+    progress: Progress | None,
+) -> RunResult:
+    keys = campaign_keys(plan, seeds)
+    with RunFolder(folder, new_manifest(plan, seeds), retry_failed=retry_failed) as files:
+        known = {n: (r["hash"], r["oracle_hash"]) for n, r in files.registries.items()}
+        _check_registries(plan.panel, known)
+        settled = files.done | files.failed
+        steps = _Steps(len(settled), len(keys), progress)
+        for played in execute(replace(plan, expected=known), _tasks(keys, settled), jobs=jobs):
+            files.keep(played)
+            steps.take(played)
+        files.finish(keys, plan.panel.names)
+        result = RunResult.of(files.rows(), files.manifest, folder=str(folder))
+        files.note("arms", [arm_json(arm) for arm in result.arms.values()])
+    return result
+
+
+def _check_registries(panel: Panel, known: Mapping[str, tuple[str, str]]) -> None:
+    """Check those that files gave, which may have changed; the others are what they were."""
+    for i in panel.read_from_files:
+        if panel.names[i] in known:
+            check_content(panel[i], known)

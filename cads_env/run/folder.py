@@ -1,7 +1,8 @@
-"""The folder of a run: append-only JSON lines beside a manifest.
+"""The folder of a run: append-only JSON lines beside a manifest, that a killed run goes on with.
 
-Each campaign's lines are on disk before the next campaign starts; the manifest says whether the run
-is complete. Timestamps stand in `log.jsonl` alone, so that the same run gives the same bytes.
+Each campaign's lines are on disk before its process counts it as done; the manifest says whether
+the run is complete. One process writes at a time. Timestamps stand in `log.jsonl` alone, so that
+the same run gives the same bytes.
 """
 
 from __future__ import annotations
@@ -9,26 +10,28 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
-import importlib.metadata
 import json
 import os
-import platform
-import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
 
+from filelock import FileLock, Timeout
+
 from cads_env.errors import RunError, error_text
-from cads_env.record import SCHEMA_VERSION
+from cads_env.run.manifest import MANIFEST_FILE, check_same_run, read_manifest
+from cads_env.run.mend import in_order, mend, replace_with, whole_lines
+from cads_env.run.plan import Played
+from cads_env.run.rows import ROW_FILES, Key
 from cads_env.values import plain_text
 
-ROW_FILES: Final = ("campaigns", "rounds", "declarations", "reads")
 LOG_FILE: Final = "log.jsonl"
-MANIFEST_FILE: Final = "manifest.json"
+LOCK_FILE: Final = ".lock"
 DEFAULT_ROOT: Final = "runs"
 
-_PACKAGES: Final = ("cads-env", "gymnasium", "numpy", "scipy", "pandas")
+_UNCOUNTED: Final = (LOCK_FILE, f"{MANIFEST_FILE}.partial", ".DS_Store")
+"""Names that do not make a folder used."""
 
 
 def json_line(row: Mapping[str, Any]) -> str:
@@ -36,42 +39,30 @@ def json_line(row: Mapping[str, Any]) -> str:
     return json.dumps(row, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
 
 
-def new_folder(out: str | Path | None) -> Path:
-    """Create the run's folder and claim it.
+def run_folder(out: str | Path | None) -> Path:
+    """The folder that a run is to write into; made when it is not there.
 
     Args:
-        out: A path that does not exist or is an empty folder; None for the next free number under
-            `runs`.
-
-    Returns:
-        The folder, with nothing but an empty manifest in it.
+        out: A path; None for the next free number under `runs`.
 
     Raises:
-        RunError: The folder holds something, or cannot be made.
+        RunError: It cannot be made.
     """
     if out is not None and not isinstance(out, (str, Path)):
         msg = f"out is {out!r}; expected a path, True for the next number, or None for no files."
         raise RunError(msg)
     try:
         if out is None:
-            folder = _numbered(Path(DEFAULT_ROOT))
-        else:
-            folder = Path(out)
-            folder.mkdir(parents=True, exist_ok=True)
-        used = any(folder.iterdir())
-        if not used:
-            # "x" is atomic: of two runs that start together on one folder, one is refused.
-            (folder / MANIFEST_FILE).open("x").close()
-    except FileExistsError:
-        used = True
+            return _numbered(Path(DEFAULT_ROOT))
+        folder = Path(out)
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        msg = f"Output folder {str(out)!r} is no folder; name a new one with --out."
+        raise RunError(msg) from error
     except (OSError, ValueError) as error:
         where = str(out or DEFAULT_ROOT)
         msg = f"Output folder {where!r} cannot be made: {error_text(error)}."
         raise RunError(msg) from error
-    if used:
-        what = "not empty" if Path(str(out)).is_dir() else "no folder"
-        msg = f"Output folder {str(out)!r} is {what}; name a new one with --out."
-        raise RunError(msg)
     return folder
 
 
@@ -91,26 +82,76 @@ def _numbered(root: Path) -> Path:
 
 
 class RunFolder:
-    """Writer of one run's files; use as a context manager."""
+    """Writer of one run's files; use as a context manager.
 
-    def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest with status "running".
+    Attributes:
+        folder: Where it is.
+        done: Keys of the campaigns that are complete.
+        failed: Keys of the campaigns that failed.
+    """
+
+    def __init__(
+        self, folder: Path, manifest: Mapping[str, Any], *, retry_failed: bool = False
+    ) -> None:
+        """Lock the folder; begin the run that the manifest describes, or go on with it.
 
         Args:
-            folder: From `new_folder`.
-            manifest: Resolved configuration and hashes, JSON values.
+            folder: From `run_folder`.
+            manifest: From `new_manifest`.
+            retry_failed: Forget failed campaigns of an earlier attempt.
 
         Raises:
-            RunError: It cannot be written.
+            RunError: The folder holds something else or another run, another process writes into
+                it, or it cannot be written.
+            RecordError: A file of the earlier attempt is damaged.
         """
         self.folder = folder
         # Absolute: an agent may change the working directory.
         self._place = folder.absolute()
-        self._manifest = {"schema_version": SCHEMA_VERSION, "status": "running", **manifest}
         self._files: dict[str, IO[str]] = {}
-        with self._writing():
+        self.done: set[Key] = set()
+        self.failed: set[Key] = set()
+        self._lock = FileLock(self._place / LOCK_FILE, blocking=False)
+        try:
+            with self._writing():
+                self._lock.acquire()
+        except Timeout as error:
+            msg = (
+                f"Another process is writing into {str(folder)!r}. Wait for it, or name another "
+                "folder with --out."
+            )
+            raise RunError(msg) from error
+        try:
+            with self._writing():
+                self._begin(manifest, retry_failed)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _begin(self, manifest: Mapping[str, Any], retry_failed: bool) -> None:
+        used = [p.name for p in self._place.iterdir() if p.name not in _UNCOUNTED]
+        if not used:
+            self._manifest = dict(manifest)
             self._write_manifest()
             self.log("start")
+            return
+        if MANIFEST_FILE not in used:
+            self._discard_lock()
+            msg = (
+                f"Output folder {str(self.folder)!r} is not empty and holds no run; name a new one "
+                "with --out."
+            )
+            raise RunError(msg)
+        self._manifest = read_manifest(self._place)
+        check_same_run(self._manifest, manifest, self.folder)
+        self.done, self.failed = mend(self._place, drop_failures=retry_failed)
+        self.log("resume", done=len(self.done), failed=len(self.failed))
+
+    def _discard_lock(self) -> None:
+        """Leave nothing in a folder that is not ours."""
+        self._lock.release()
+        with contextlib.suppress(OSError):
+            (self._place / LOCK_FILE).unlink()
 
     def __enter__(self) -> RunFolder:
         """The folder itself."""
@@ -133,16 +174,13 @@ class RunFolder:
         except RunError:
             if error is None:
                 raise
+        finally:
+            self._lock.release()
 
     def _close(self, error: BaseException | None) -> None:
-        unwritten: list[OSError] = []
-        for handle in self._files.values():
-            try:
-                handle.close()
-            except OSError as failure:
-                unwritten.append(failure)
-        if error is None and unwritten:
-            error = unwritten[0]
+        unwritten = self._close_files()
+        error = error or unwritten
+        self._manifest.pop("reason", None)
         if error is None:
             status = "complete"
         else:
@@ -150,25 +188,64 @@ class RunFolder:
             self._manifest["reason"] = plain_text(f"{type(error).__name__}: {error}")
         self._manifest["status"] = status
         self._manifest["files"] = {
-            f"{name}.jsonl": _sha256(self._place / f"{name}.jsonl")
-            for name in ROW_FILES
-            if name in self._files and (self._place / f"{name}.jsonl").is_file()
+            f"{name}.jsonl": sha256_of(path)
+            for name in sorted(ROW_FILES)
+            if (path := self._place / f"{name}.jsonl").is_file()
         }
         self._write_manifest()
         self.log("end", status=status)
-        if unwritten:
-            raise unwritten[0]
+        if unwritten is not None:
+            raise unwritten
+
+    def _close_files(self) -> OSError | None:
+        """Close all; the first failure, if any."""
+        first: OSError | None = None
+        for handle in self._files.values():
+            try:
+                handle.close()
+            except OSError as failure:
+                first = first or failure
+        self._files.clear()
+        return first
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         try:
             yield
+        except Timeout:
+            raise
         except OSError as error:
             msg = (
                 f"Cannot write into {str(self.folder)!r}: {error_text(error)}. What was complete "
-                "before is still there."
+                "before is still there; the same command goes on with it."
             )
             raise RunError(msg) from error
+
+    @property
+    def registries(self) -> dict[str, dict[str, Any]]:
+        """What the manifest says of each registry that was played, by name."""
+        return {entry["name"]: entry for entry in self._manifest["registries"]}
+
+    def keep(self, played: Played) -> None:
+        """Put the rows of a task on disk, those that say that a campaign is done last.
+
+        Raises:
+            RunError: They cannot be written.
+        """
+        if played.registry["name"] not in self.registries:
+            self._manifest["registries"].append(played.registry)
+            with self._writing():
+                self._write_manifest()
+        for name in ROW_FILES:
+            if played.rows[name]:
+                self.append(name, played.rows[name])
+        for name, event in (("campaigns", "campaign"), ("failures", "failed")):
+            for row in played.rows[name]:
+                key = Key.of(row)
+                reason = {"reason": row["reason"]} if "reason" in row else {}
+                with self._writing():
+                    self.log(event, **key._asdict(), **reason)
+                (self.done if name == "campaigns" else self.failed).add(key)
 
     def append(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add rows to `<name>.jsonl` and put them on disk.
@@ -190,6 +267,39 @@ class RunFolder:
             handle.flush()
             os.fsync(handle.fileno())
 
+    def finish(self, keys: Sequence[Key], registries: Sequence[str]) -> None:
+        """Put rows and registries into their final order, whatever order they came in.
+
+        Args:
+            keys: Every campaign of the run, in order.
+            registries: Every registry of the panel, in order.
+
+        Raises:
+            RunError: A file cannot be written; what was complete is still there.
+        """
+        rank = {key: i for i, key in enumerate(keys)}
+        place = {name: i for i, name in enumerate(registries)}
+        self._manifest["registries"].sort(key=lambda entry: place[entry["name"]])
+        with self._writing():
+            failure = self._close_files()
+            if failure is not None:
+                raise failure
+            for name in ROW_FILES:
+                in_order(self._place / f"{name}.jsonl", rank)
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """The rows by kind, without the reads."""
+        return {
+            name: [line.row for line in whole_lines(self._place / f"{name}.jsonl")]
+            for name in ROW_FILES
+            if name != "reads"
+        }
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as it is now."""
+        return self._manifest
+
     def note(self, name: str, value: Any) -> None:
         """Set a field of the manifest; it is written when the run ends."""
         self._manifest[name] = value
@@ -201,38 +311,18 @@ class RunFolder:
             handle.write(json_line({"time": now, "event": event, **details}))
 
     def _write_manifest(self) -> None:
-        target = self._place / MANIFEST_FILE
-        partial = target.with_suffix(".json.partial")
         text = json.dumps(self._manifest, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
-        partial.write_text(text, encoding="ascii", newline="\n")
-        partial.replace(target)
+
+        def fill(partial: Path) -> None:
+            with partial.open("w", encoding="ascii", newline="\n") as handle:
+                handle.write(text)
+                handle.flush()
+                os.fsync(handle.fileno())
+
+        replace_with(self._place / MANIFEST_FILE, fill)
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def environment() -> dict[str, Any]:
-    """Versions of Python and the packages that matter, and the git state of the source, if any."""
-    versions = {"python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = "not installed"
-    return {"versions": versions, "git": _git_state(Path(__file__).resolve().parent)}
-
-
-def _git_state(folder: Path) -> dict[str, Any] | None:
-    """Commit and dirtiness of the checkout that holds the source; None outside a checkout."""
-    commands = (["git", "rev-parse", "HEAD"], ["git", "status", "--porcelain", "--", str(folder)])
-    answers: list[str] = []
-    for command in commands:
-        try:
-            done = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, timeout=10, check=True
-            )
-        except (OSError, subprocess.SubprocessError):
-            return None
-        answers.append(done.stdout.strip())
-    return {"commit": answers[0], "dirty": bool(answers[1])}
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, read in pieces."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

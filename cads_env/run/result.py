@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from cads_env.certificate import Certificate, reach
-from cads_env.errors import RunError
+from cads_env.errors import CertificateError, ProtocolError, RecordError, RunError
 from cads_env.inference import Estimate, clopper_pearson_upper, paired_t
-from cads_env.protocol import Protocol
+from cads_env.protocol import Protocol, load_protocol
+from cads_env.run.rows import CAMPAIGN_COLUMNS, DECLARATION_COLUMNS, ROUND_COLUMNS
 
 SMALLEST_RANGE: Final = 1.0
 """Below this mean(reference - twin), normalised net would divide by next to nothing."""
@@ -114,6 +115,7 @@ class RunResult:
         twin: Mean declared hits of the twin over all campaigns, failed ones included.
         reference: The same of the effect-ranked reference.
         registry_count: Distinct registries among the campaigns.
+        manifest: What the run's manifest says: resolved configuration, registries, versions.
         folder: Where the files are, or None.
     """
 
@@ -129,7 +131,75 @@ class RunResult:
     twin: float
     reference: float
     registry_count: int
+    manifest: Mapping[str, Any]
     folder: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        rows: Mapping[str, Sequence[Mapping[str, Any]]],
+        manifest: Mapping[str, Any],
+        *,
+        folder: str | None = None,
+    ) -> RunResult:
+        """The result that rows and a manifest make.
+
+        Args:
+            rows: Rows by kind: campaigns, rounds, declarations and failures.
+            manifest: The run's manifest.
+            folder: Where the files are, or None.
+
+        Raises:
+            RecordError: A row or the manifest lacks something.
+        """
+        config = manifest["config"]
+        try:
+            protocol = load_protocol(config["protocol"])
+            certificate = Certificate(**config["certificate"])
+            arms = _summaries(rows, [a["arm"] for a in config["agents"]], protocol, certificate)
+            both = {
+                (row["registry"], row["seed"]): (row["twin_true"], row["reference_true"])
+                for name in ("campaigns", "failures")
+                for row in rows[name]
+            }
+            failures = [Failure(*(row[f] for f in Failure._fields)) for row in rows["failures"]]
+            panel, identifiers = config["panel"], config["identifiers"]
+        except (KeyError, TypeError, ProtocolError, CertificateError) as error:
+            msg = (
+                f"The files of the run{f' in {folder}' if folder else ''} do not fit together "
+                f"({type(error).__name__}: {error}). They were changed after they were written: "
+                "put back a copy, or run again."
+            )
+            raise RecordError(msg) from error
+        means = np.array(list(both.values()), np.float64).reshape(-1, 2)
+        twin, reference = means.mean(axis=0).tolist() if both else (math.nan, math.nan)
+        return cls(
+            campaigns=pd.DataFrame(rows["campaigns"], columns=CAMPAIGN_COLUMNS),
+            rounds=pd.DataFrame(rows["rounds"], columns=ROUND_COLUMNS),
+            declarations=pd.DataFrame(rows["declarations"], columns=DECLARATION_COLUMNS),
+            arms=arms,
+            failures=tuple(failures),
+            protocol=protocol,
+            certificate=certificate,
+            panel=panel,
+            identifiers=identifiers,
+            twin=twin,
+            reference=reference,
+            registry_count=len({registry for registry, _ in both}),
+            manifest=manifest,
+            folder=folder,
+        )
+
+    @property
+    def status(self) -> str:
+        """Status of the run: "complete", or one with which the same command goes on."""
+        return str(self.manifest["status"])
+
+    @property
+    def planned(self) -> int:
+        """Campaigns of the whole run, whether played or not."""
+        config = self.manifest["config"]
+        return len(config["seeds"]) * len(config["agents"])
 
     @property
     def net(self) -> Estimate:
@@ -176,6 +246,27 @@ class RunResult:
 def show_ratio(value: float | None) -> str:
     """A ratio with two decimals, '-' where it is undefined."""
     return "-" if value is None else f"{value:.2f}"
+
+
+def _summaries(
+    rows: Mapping[str, Sequence[Mapping[str, Any]]],
+    arms: Sequence[str],
+    protocol: Protocol,
+    certificate: Certificate,
+) -> dict[str, ArmResult]:
+    """The summary of every arm, in order."""
+    parts: dict[str, dict[str, list[Mapping[str, Any]]]] = {
+        arm: {"campaigns": [], "rounds": [], "failures": []} for arm in arms
+    }
+    for name in ("campaigns", "rounds", "failures"):
+        for row in rows[name]:
+            parts[row["arm"]][name].append(row)
+    return {
+        arm: summarise(
+            arm, part["campaigns"], part["rounds"], len(part["failures"]), protocol, certificate
+        )
+        for arm, part in parts.items()
+    }
 
 
 def summarise(

@@ -1,4 +1,4 @@
-"""The rows of a run's files and frames: one a campaign, a round, a declared candidate.
+"""The rows of a run's files and frames: one a campaign, a round, a declared candidate, a failure.
 
 JSON values only. Formats what a record and its score hold; decides nothing.
 """
@@ -14,6 +14,10 @@ from cads_env.record import ORIGINS, PROPOSER, Delivery, Record
 from cads_env.registry import Oracle, Registry
 from cads_env.score import Outcome, Scored
 
+ROW_FILES: Final = ("reads", "rounds", "declarations", "campaigns", "failures")
+"""Kinds of rows, each a file `<kind>.jsonl`, in the order in which they are written: what says that
+a campaign is done comes after all that belongs to it."""
+
 CAMPAIGN_COLUMNS: Final = [
     "arm", "registry", "seed", "m", "hits", *(f.name for f in fields(Outcome)), "reference_true",
     "reads", "observed", *Delivery.COUNTS, "registry_hash", "reads_sha256", "twin_reads_sha256",
@@ -26,6 +30,28 @@ DECLARATION_COLUMNS: Final = [
     "arm", "registry", "seed", "identifier", "is_hit", "log_e", "reads", "first_round",
     "origin", "in_twin",
 ]  # fmt: skip
+FAILURE_COLUMNS: Final = [
+    "arm", "registry", "seed", "reason", "m", "hits", "twin_true", "reference_true",
+]  # fmt: skip
+
+
+class Key(NamedTuple):
+    """What names a campaign within a run.
+
+    Attributes:
+        arm: Its arm.
+        registry: Name of its registry.
+        seed: Its seed.
+    """
+
+    arm: str
+    registry: str
+    seed: int
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Key:
+        """The key of a row of any kind."""
+        return cls(row["arm"], row["registry"], row["seed"])
 
 
 class Campaign(NamedTuple):
@@ -36,6 +62,7 @@ class Campaign(NamedTuple):
         oracle: The private half.
         seed: The campaign seed.
         twin: The twin's record.
+        twin_true: Hits that the twin declares.
         reference_true: Hits that the effect-ranked reference declares.
     """
 
@@ -43,6 +70,7 @@ class Campaign(NamedTuple):
     oracle: Oracle
     seed: int
     twin: Record
+    twin_true: int
     reference_true: int
 
 
@@ -66,6 +94,18 @@ def campaign_row(
         "registry_hash": campaign.registry.hash,
         "reads_sha256": record.sha256,
         "twin_reads_sha256": campaign.twin.sha256,
+    }
+
+
+def failure_row(key: Mapping[str, Any], campaign: Campaign, reason: str) -> dict[str, Any]:
+    """The row of `failures.jsonl` of a campaign whose proposer's infrastructure broke."""
+    return {
+        **key,
+        "reason": reason,
+        "m": campaign.registry.m,
+        "hits": campaign.oracle.hit_count,
+        "twin_true": campaign.twin_true,
+        "reference_true": campaign.reference_true,
     }
 
 

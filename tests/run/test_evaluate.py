@@ -339,7 +339,7 @@ def test_relabelled_identifiers_change_every_seed_and_pair_with_their_own_twin()
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"jobs": 2}, RunError, "jobs=2 is not available"),
+        ({"jobs": 0}, RunError, "jobs=0 is not usable"),
         ({"identifiers": "shufled"}, RunError, "Did you mean 'shuffled'"),
         ({"registry": "no-such-thing"}, RegistryError, "no-such-thing"),
         ({"registry": tiny_registry()[0]}, RegistryError, "pass the pair"),

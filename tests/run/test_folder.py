@@ -22,9 +22,14 @@ from cads_env.proposer import Nothing, Proposal, ProposerFailed, View
 from cads_env.protocol import load_protocol
 from cads_env.record import Record
 from cads_env.run import RunResult, evaluate
-from cads_env.run.evaluate import KEPT_READS
-from cads_env.run.folder import RunFolder, json_line, new_folder
-from cads_env.run.rows import CAMPAIGN_COLUMNS, DECLARATION_COLUMNS, ROUND_COLUMNS
+from cads_env.run.folder import RunFolder, json_line, run_folder
+from cads_env.run.plan import KEPT_READS
+from cads_env.run.rows import (
+    CAMPAIGN_COLUMNS,
+    DECLARATION_COLUMNS,
+    FAILURE_COLUMNS,
+    ROUND_COLUMNS,
+)
 from cads_env.testing import tiny_protocol, tiny_registry
 
 PAIR = tiny_registry()
@@ -60,7 +65,9 @@ def manifest(folder: Path) -> dict[str, Any]:
 def test_a_run_leaves_its_rows_a_log_and_a_manifest(tmp_path: Path) -> None:
     result = run(tmp_path / "run")
     folder = Path(str(result.folder))
-    assert sorted(p.name for p in folder.iterdir()) == sorted([*ROWS, "log.jsonl", "manifest.json"])
+    assert sorted(p.name for p in folder.iterdir()) == sorted(
+        [".lock", *ROWS, "log.jsonl", "manifest.json"]
+    )
     for name, columns in COLUMNS.items():
         rows = lines(folder / name)
         assert rows, name
@@ -78,7 +85,7 @@ def test_the_manifest_tells_how_to_run_it_again_and_hashes_the_files(tmp_path: P
     run(tmp_path / "run", keep_reads=True)
     data = manifest(tmp_path / "run")
     assert data["status"] == "complete"
-    assert data["schema_version"] == 1
+    assert data["schema_version"] == 2
     assert sorted(data["files"]) == sorted(ROWS)
     for name, digest in data["files"].items():
         assert hashlib.sha256((tmp_path / "run" / name).read_bytes()).hexdigest() == digest
@@ -90,7 +97,6 @@ def test_the_manifest_tells_how_to_run_it_again_and_hashes_the_files(tmp_path: P
     assert load_protocol(config["protocol"]) == PROTOCOL
     assert load_protocol(config["protocol"]).hash == data["protocol_hash"]
     assert Certificate(**config["certificate"]) == Certificate(q=0.3)
-    assert data["failures"] == []
     assert data["registries"] == [
         {
             "name": "tiny",
@@ -99,6 +105,8 @@ def test_the_manifest_tells_how_to_run_it_again_and_hashes_the_files(tmp_path: P
             "m": 60,
             "hits": 12,
             "contrary_hits": 0,
+            "description": PAIR[0].description,
+            "side_tables": {n: t.description for n, t in PAIR[0].side_tables.items()},
         }
     ]
     assert {"python", "numpy", "scipy", "cads-env"} <= set(data["versions"])
@@ -238,7 +246,7 @@ def test_runs_without_a_folder_of_their_own_are_numbered(
     assert folders == [str(Path("runs/0001")), str(Path("runs/0002"))]
     (tmp_path / "runs" / "0041").mkdir()
     (tmp_path / "runs" / "notes").mkdir()
-    assert new_folder(None) == Path("runs/0042")
+    assert run_folder(None) == Path("runs/0042")
 
 
 @pytest.mark.parametrize("out", [None, False])
@@ -259,7 +267,7 @@ def test_a_folder_that_holds_something_is_refused_before_any_agent_is_asked(
         def propose(self, view: View) -> Sequence[str]:
             raise AssertionError
 
-    with pytest.raises(RunError, match="is not empty; name a new one with --out"):
+    with pytest.raises(RunError, match="is not empty and holds no run; name a new one with --out"):
         run(tmp_path, Never)
     with pytest.raises(RunError, match="cannot be made"):
         run(tmp_path / "note.txt" / "run", Never)
@@ -324,7 +332,9 @@ def test_a_run_that_ends_early_says_why_and_keeps_the_campaigns_before(
 def test_a_failed_campaign_leaves_no_row_and_stands_in_manifest_and_log(tmp_path: Path) -> None:
     result = run(tmp_path / "run", breaking(ProposerFailed("server down"), 1))
     failure = {"arm": "Breaks", "registry": "tiny", "seed": 1, "reason": "server down"}
-    assert manifest(tmp_path / "run")["failures"] == [failure]
+    row = lines(tmp_path / "run" / "failures.jsonl")[0]
+    assert list(row) == FAILURE_COLUMNS
+    assert {k: row[k] for k in failure} == failure
     assert manifest(tmp_path / "run")["status"] == "complete"
     for name in ("campaigns", "rounds", "reads"):
         assert {row["seed"] for row in lines(tmp_path / "run" / f"{name}.jsonl")} == {0, 2}
@@ -382,7 +392,7 @@ def test_a_row_is_one_line_of_strict_ascii_json() -> None:
 
 
 def test_rows_are_on_disk_before_the_next_campaign(tmp_path: Path) -> None:
-    with RunFolder(tmp_path, {"config": {}}) as files:
+    with RunFolder(tmp_path, {"config": {}, "status": "running"}) as files:
         files.append("rounds", [{"a": 1}, {"a": 2}])
         assert lines(tmp_path / "rounds.jsonl") == [{"a": 1}, {"a": 2}]
         assert manifest(tmp_path)["status"] == "running"

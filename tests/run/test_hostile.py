@@ -19,7 +19,7 @@ from cads_env.errors import AgentError, ProtocolError, RegistryError, RunError
 from cads_env.inference import Estimate
 from cads_env.proposer import Nothing, Proposal, ProposerFailed, View
 from cads_env.run import evaluate
-from cads_env.run.folder import RunFolder, new_folder
+from cads_env.run.folder import RunFolder, run_folder
 from cads_env.testing import tiny_protocol, tiny_registry
 from cads_env.values import load_yaml
 
@@ -210,26 +210,31 @@ def test_truth_of_a_campaign_is_written_after_its_last_arm(tmp_path: Path) -> No
         assert max(Reader.seen[seed * rounds : (seed + 1) * rounds]) < seed
 
 
+MANIFEST: dict[str, Any] = {"status": "running", "config": {}, "registries": []}
+
+
 def test_of_two_runs_on_one_folder_one_is_refused(tmp_path: Path) -> None:
-    folder = new_folder(tmp_path / "run")
-    with pytest.raises(RunError, match="not empty"):
-        new_folder(tmp_path / "run")
-    with RunFolder(folder, {}):
+    folder = run_folder(tmp_path / "run")
+    with (
+        RunFolder(folder, MANIFEST),
+        pytest.raises(RunError, match="Another process is writing"),
+        RunFolder(folder, MANIFEST),
+    ):
         pass
     for odd in (5, b"x"):
         with pytest.raises(RunError, match="expected a path"):
-            new_folder(odd)  # type: ignore[arg-type]
+            run_folder(odd)  # type: ignore[arg-type]
     with pytest.raises(RunError, match="cannot be made"):
-        new_folder("a\0b")
+        run_folder("a\0b")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
-    folder = new_folder(tmp_path / "run")
-    (folder / "rounds.jsonl").symlink_to("/dev/full")
+    folder = run_folder(tmp_path / "run")
 
     def write() -> None:
-        with RunFolder(folder, {}) as files:
+        with RunFolder(folder, MANIFEST) as files:
+            (folder / "rounds.jsonl").symlink_to("/dev/full")
             files.append("rounds", [{"a": 1}])
 
     with pytest.raises(RunError, match="No space left on device"):

@@ -1,0 +1,104 @@
+"""A run read back from its folder, whole or while it is still being written.
+
+Reads the files and checks them against the manifest; plays nothing and writes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from cads_env.errors import RecordError, RunError, error_text
+from cads_env.record import Record
+from cads_env.run.folder import sha256_of
+from cads_env.run.manifest import read_manifest
+from cads_env.run.mend import whole_lines
+from cads_env.run.result import RunResult
+from cads_env.run.rows import ROW_FILES, Key
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def load_run(folder: str | Path) -> RunResult:
+    """The result of the run in a folder.
+
+    A run that is not complete gives what is complete so far; `result.status` says so.
+
+    Args:
+        folder: As `cads run --out` made it.
+
+    Raises:
+        RunError: There is no run in the folder, or it is of another schema version.
+        RecordError: A file is damaged or is not the one that the manifest tells of.
+    """
+    place = Path(folder)
+    manifest = read_manifest(place)
+    if manifest["status"] == "complete":
+        check_files(place, manifest)
+    return RunResult.of(read_rows(place), manifest, folder=str(folder))
+
+
+def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Raise unless the row files are those whose hashes the manifest tells.
+
+    Raises:
+        RecordError: A file is missing, new or changed.
+    """
+    told = manifest.get("files", {})
+    for name in (f"{kind}.jsonl" for kind in ROW_FILES):
+        path = folder / name
+        try:
+            found = sha256_of(path) if path.exists() else None
+        except OSError as error:
+            msg = f"{path} cannot be read: {error_text(error)}."
+            raise RunError(msg) from error
+        if found != told.get(name):
+            what = "is missing" if found is None else "is not the file that the run wrote"
+            msg = (
+                f"{path} {what}: its manifest tells of SHA-256 {told.get(name)}, found {found}. "
+                "Put back a copy, or run again."
+            )
+            raise RecordError(msg)
+
+
+def read_rows(folder: Path) -> Rows:
+    """The rows of complete and failed campaigns by kind, without the reads.
+
+    Raises:
+        RunError: A file cannot be read.
+        RecordError: A line is damaged.
+    """
+    rows: Rows = {}
+    try:
+        for name in ROW_FILES:
+            if name != "reads":
+                rows[name] = [line.row for line in whole_lines(folder / f"{name}.jsonl")]
+    except OSError as error:
+        msg = f"{folder} cannot be read: {error_text(error)}."
+        raise RunError(msg) from error
+    done = {Key.of(row) for row in rows["campaigns"]}
+    for name in ("rounds", "declarations"):
+        rows[name] = [row for row in rows[name] if Key.of(row) in done]
+    rows["failures"] = [row for row in rows["failures"] if Key.of(row) not in done]
+    return rows
+
+
+def read_records(folder: str | Path) -> Iterator[tuple[Key, Record]]:
+    """The stored records of a run, one at a time.
+
+    Args:
+        folder: Of the run; one without stored reads gives none.
+
+    Raises:
+        RecordError: A line is damaged.
+    """
+    for line in whole_lines(Path(folder) / "reads.jsonl"):
+        yield line.key, Record.from_json(line.row)
+
+
+def rows_as_read(rows: Mapping[str, list[dict[str, Any]]]) -> Rows:
+    """Rows as they would be after writing and reading them."""
+    back: Rows = {name: json.loads(json.dumps(rows[name])) for name in rows if name != "reads"}
+    return back

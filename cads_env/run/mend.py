@@ -1,0 +1,193 @@
+"""The row files of a run after a kill, and in their final order.
+
+A torn last line is dropped, and so are rows of campaigns that were not complete; everything else
+stays as it is. What is rewritten is written beside and renamed, so that no moment is without a
+whole file. Knows the key of a row and nothing else of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from cads_env.errors import RecordError
+from cads_env.run.rows import ROW_FILES, Key
+
+PARTIAL_SUFFIX: Final = ".partial"
+"""Ending of a file that is not finished; whoever finds one may delete it."""
+
+
+class Line(NamedTuple):
+    """A whole line of a row file.
+
+    Attributes:
+        raw: Its bytes, newline included.
+        row: What it holds.
+        key: The campaign that it belongs to.
+    """
+
+    raw: bytes
+    row: dict[str, Any]
+    key: Key
+
+
+def whole_lines(path: Path) -> Iterator[Line]:
+    """The rows of a file that end with a newline; a torn tail is left out.
+
+    Args:
+        path: The file; one that does not exist has no rows.
+
+    Raises:
+        RecordError: A whole line is no row; the message names its number.
+    """
+    try:
+        handle = path.open("rb")
+    except FileNotFoundError:
+        return
+    with handle:
+        for number, raw in enumerate(handle, start=1):
+            if not raw.endswith(b"\n"):
+                return
+            try:
+                row = json.loads(raw)
+                key = Key.of(row)
+                is_key = isinstance(key.seed, int) and isinstance(key.arm + key.registry, str)
+            except (ValueError, TypeError, KeyError, RecursionError):
+                is_key = False
+            if not is_key:
+                msg = (
+                    f"{path}: line {number} is no row of a run ({raw[:60]!r}...); expected a JSON "
+                    "object with arm, registry and seed. The file was changed or damaged after it "
+                    "was written: put back a copy, or start a new folder."
+                )
+                raise RecordError(msg)
+            yield Line(raw, row, key)
+
+
+def mend(folder: Path, *, drop_failures: bool) -> tuple[set[Key], set[Key]]:
+    """Make the row files end with whole, complete campaigns.
+
+    Args:
+        folder: Of the run; nobody else may write into it.
+        drop_failures: Forget the failed campaigns, so that they are played again.
+
+    Returns:
+        The keys of the complete and of the failed campaigns.
+
+    Raises:
+        RecordError: A line that is not the last one is damaged, or a campaign stands there twice.
+        OSError: A file cannot be read or written.
+    """
+    for leftover in folder.glob(f"*{PARTIAL_SUFFIX}"):
+        leftover.unlink()
+    done = _keys(folder / "campaigns.jsonl")
+    failed = set() if drop_failures else _keys(folder / "failures.jsonl") - done
+    for name in ROW_FILES:
+        kept = failed if name == "failures" else done
+        _keep_only(folder / f"{name}.jsonl", kept)
+    return done, failed
+
+
+def _keys(path: Path) -> set[Key]:
+    keys: set[Key] = set()
+    for line in whole_lines(path):
+        if line.key in keys:
+            msg = (
+                f"{path} holds the campaign {tuple(line.key)} twice; a run plays it once. The file "
+                "was changed after it was written: put back a copy, or start a new folder."
+            )
+            raise RecordError(msg)
+        keys.add(line.key)
+    return keys
+
+
+def _keep_only(path: Path, kept: Collection[Key]) -> None:
+    """Rewrite a file without the rows of other campaigns and without a torn tail."""
+    if not path.exists():
+        return
+    size = sum(len(line.raw) for line in whole_lines(path) if line.key in kept)
+    if size == path.stat().st_size:
+        return
+    if size == 0:
+        path.unlink()
+        return
+    rewrite(path, (line.raw for line in whole_lines(path) if line.key in kept))
+
+
+def in_order(path: Path, rank: Mapping[Key, int]) -> None:
+    """Put the rows of a file into the order of their campaigns; rows of one campaign keep theirs.
+
+    Args:
+        path: The file; one that does not exist is left alone.
+        rank: Place of every campaign.
+
+    Raises:
+        RecordError: A line is damaged or of a campaign without a place.
+        OSError: The file cannot be read or written.
+    """
+    if not path.exists():
+        return
+    spans: list[tuple[int, int, int]] = []
+    offset = 0
+    for line in whole_lines(path):
+        if line.key not in rank:
+            msg = (
+                f"{path} holds a row of {tuple(line.key)}, which is no campaign of this run; "
+                "start a new folder."
+            )
+            raise RecordError(msg)
+        spans.append((rank[line.key], offset, len(line.raw)))
+        offset += len(line.raw)
+    if all(a[0] <= b[0] for a, b in pairwise(spans)):
+        return
+    with path.open("rb") as source:
+
+        def rows() -> Iterator[bytes]:
+            for _, start, length in sorted(spans):
+                source.seek(start)
+                yield source.read(length)
+
+        rewrite(path, rows())
+
+
+def rewrite(path: Path, parts: Iterator[bytes]) -> None:
+    """Replace a file by other content, whole or not at all.
+
+    Args:
+        path: The file.
+        parts: Its new content; may read the old file.
+
+    Raises:
+        OSError: It cannot be written; the old file is still there.
+    """
+
+    def fill(partial: Path) -> None:
+        with partial.open("wb") as handle:
+            for part in parts:
+                handle.write(part)
+            handle.flush()
+            os.fsync(handle.fileno())
+
+    replace_with(path, fill)
+
+
+def replace_with(path: Path, fill: Callable[[Path], None]) -> None:
+    """Write a file under a temporary name and rename it; a failure leaves the old one.
+
+    Args:
+        path: The file to make or to replace.
+        fill: Writes the path that it is given.
+    """
+    partial = path.with_name(path.name + PARTIAL_SUFFIX)
+    try:
+        fill(partial)
+        partial.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
