@@ -47,6 +47,10 @@ class RecordError(CadsError, ValueError):
     """A record or a results file is malformed or of another schema version."""
 
 
+class InferenceError(CadsError, ValueError):
+    """Numbers given to an interval or a test are not usable; the message names the first."""
+
+
 class RunError(CadsError):
     """A run cannot be started or written as asked."""
 

@@ -1,10 +1,8 @@
-"""Paired intervals and exact bounds beside frozen vectors, and the cases with no interval."""
+"""Paired intervals beside frozen vectors and scipy, and the cases with no interval."""
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from cads_env.inference import DETECTABLE_FACTOR, clopper_pearson_upper, paired_t
-
-VECTORS: dict[str, Any] = json.loads(
-    (Path(__file__).parent / "vectors" / "statistics.json").read_text(encoding="utf-8")
-)
+from cads_env.errors import InferenceError
+from cads_env.inference import DETECTABLE_FACTOR, clustered, paired_t
+from tests.inference.vectors import VECTORS
 
 
 def test_the_paired_interval_is_that_of_the_vector() -> None:
@@ -45,20 +41,20 @@ def test_the_paired_interval_agrees_with_scipy(differences: list[int], confidenc
 @pytest.mark.parametrize(("value", "p_value"), [(0, 1.0), (3, 0.0), (-2, 0.0)])
 def test_equal_differences_give_an_interval_of_no_length(value: int, p_value: float) -> None:
     estimate = paired_t([value] * 5)
-    assert estimate == (value, value, value, 5, 0.0, 0.0, p_value)
+    assert estimate == (value, value, value, 5, 0.0, 0.0, p_value, 1, "paired t")
 
 
 def test_one_campaign_has_a_mean_and_no_interval() -> None:
     estimate = paired_t([4])
     assert (estimate.mean, estimate.n) == (4.0, 1)
-    assert all(math.isnan(x) for x in (*estimate[1:3], *estimate[4:]))
+    assert all(math.isnan(x) for x in (*estimate[1:3], *estimate[4:7]))
     assert str(estimate) == "+4.00 [no interval], n = 1"
 
 
 def test_no_campaign_has_not_even_a_mean() -> None:
     estimate = paired_t([])
     assert estimate.n == 0
-    assert all(math.isnan(x) for x in (*estimate[:3], *estimate[4:]))
+    assert all(math.isnan(x) for x in (*estimate[:3], *estimate[4:7]))
 
 
 def test_the_detectable_difference_is_2_80_standard_errors() -> None:
@@ -75,27 +71,42 @@ def test_an_estimate_prints_its_uncertainty() -> None:
     assert str(paired_t([-1, -1])) == "-1.00 [-1.00, -1.00], n = 2, detectable 0.00"
 
 
-@pytest.mark.parametrize("vector", VECTORS["clopper_pearson_upper_95_one_sided"])
-def test_the_exact_bound_is_that_of_the_vector(vector: dict[str, float]) -> None:
-    bound = clopper_pearson_upper(int(vector["x"]), int(vector["n"]))
-    assert bound == pytest.approx(vector["upper"], rel=1e-10)
+def test_equal_differences_stay_equal_where_their_mean_rounds() -> None:
+    # numpy's mean of these is not 0.1, and their standard deviation is not 0.
+    estimate = paired_t([0.1] * 3)
+    assert (estimate.low, estimate.high, estimate.sd, estimate.p_value) == (0.1, 0.1, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("n", [1, 20, 50, 200, 1000])
-def test_a_zero_count_has_a_closed_form(n: int) -> None:
-    assert clopper_pearson_upper(0, n) == pytest.approx(1 - 0.05 ** (1 / n), rel=1e-10)
+def test_an_estimate_over_registries_prints_both_numbers() -> None:
+    differences, registries = [1, 3, 4, 6, 9, 13], ["a", "a", "b", "b", "c", "c"]
+    text = str(clustered(differences, registries))
+    assert text == "+6.00 [-5.38, 17.38], n = 6 in 3 registries, detectable 7.41"
+    assert str(clustered(differences, ["a"] * 6)).endswith("n = 6 in one registry, detectable 5.01")
+    assert str(clustered([2.0], ["a"])) == "+2.00 [no interval], n = 1 in one registry"
 
 
-@given(st.integers(1, 60), st.data())
-def test_the_exact_bound_is_the_largest_rate_that_the_count_does_not_refute(
-    n: int, data: st.DataObject
-) -> None:
-    count = data.draw(st.integers(0, n))
-    bound = clopper_pearson_upper(count, n)
-    assert count / n <= bound <= 1.0
-    if count < n:
-        assert stats.binom.cdf(count, n, bound) == pytest.approx(0.05, rel=1e-6)
+def test_the_scope_says_what_was_drawn() -> None:
+    assert paired_t([1, 2]).scope == "over seeds; holds for this registry"
+    assert clustered([1, 2, 3], "abb").scope == "over 2 registries"
 
 
-def test_the_exact_bound_of_no_trials_is_one() -> None:
-    assert clopper_pearson_upper(0, 0) == 1.0
+@pytest.mark.parametrize(
+    ("differences", "message"),
+    [
+        ([1.0, math.nan], r"differences\[1\] is nan; expected a finite number"),
+        ([math.inf], r"differences\[0\] is inf"),
+        (["two"], r"differences are not numbers"),
+        ([[1, 2], [3]], r"differences are not numbers"),
+        ([[1, 2], [3, 4]], r"shape \(2, 2\); expected one list"),
+        (3.0, r"shape \(\); expected one list"),
+    ],
+)
+def test_what_is_no_list_of_finite_numbers_is_refused(differences: Any, message: str) -> None:
+    with pytest.raises(InferenceError, match=message):
+        paired_t(differences)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 95, math.nan])
+def test_a_confidence_outside_its_range_is_refused(confidence: float) -> None:
+    with pytest.raises(InferenceError, match=r"confidence is .*strictly between 0 and 1"):
+        paired_t([1, 2], confidence=confidence)
