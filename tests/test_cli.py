@@ -145,7 +145,7 @@ def test_an_agents_exception_names_its_place_and_what_is_left(
         "'Bad' broke in round 0 of seed 1",
         "IndexError",
         "bad.py, line 6).",
-        "runs/0001.",
+        "in runs/0001; with --out runs/0001 the same command goes on.",
     ):
         assert word in message
     assert json.loads(Path("runs/0001/manifest.json").read_text())["status"] == "failed"

@@ -116,7 +116,8 @@ def evaluate(
     except BaseException as error:
         if (folder / "campaigns.jsonl").exists():
             error.add_note(
-                f"Campaigns completed before that are in {folder}; the same command goes on."
+                f"Campaigns completed before that are in {folder}; with --out {folder} the same "
+                "command goes on."
             )
         raise
 

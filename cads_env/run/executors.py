@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from signal import SIG_IGN, SIGINT
+from signal import signal as set_handler
 from typing import Final
 
 import cloudpickle
@@ -129,7 +130,7 @@ class _Worker:
 
 def _start_worker(packed: bytes, parent: int) -> None:
     # Ctrl-C reaches every process of a terminal; the parent alone decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    set_handler(SIGINT, SIG_IGN)
     _Worker.packed = packed
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 

@@ -91,7 +91,12 @@ class RunFolder:
     """
 
     def __init__(
-        self, folder: Path, manifest: Mapping[str, Any], *, retry_failed: bool = False
+        self,
+        folder: Path,
+        manifest: Mapping[str, Any],
+        *,
+        retry_failed: bool = False,
+        new: bool = False,
     ) -> None:
         """Lock the folder; begin the run that the manifest describes, or go on with it.
 
@@ -99,6 +104,7 @@ class RunFolder:
             folder: From `run_folder`.
             manifest: From `new_manifest`.
             retry_failed: Forget failed campaigns of an earlier attempt.
+            new: Refuse to go on with a run that is there.
 
         Raises:
             RunError: The folder holds something else or another run, another process writes into
@@ -111,6 +117,7 @@ class RunFolder:
         self._files: dict[str, IO[str]] = {}
         self.done: set[Key] = set()
         self.failed: set[Key] = set()
+        self._open_reason: str | None = None
         self._lock = FileLock(self._place / LOCK_FILE, blocking=False)
         try:
             with self._writing():
@@ -123,24 +130,23 @@ class RunFolder:
             raise RunError(msg) from error
         try:
             with self._writing():
-                self._begin(manifest, retry_failed)
+                self._begin(manifest, retry_failed, new)
         except BaseException:
             self._lock.release()
             raise
 
-    def _begin(self, manifest: Mapping[str, Any], retry_failed: bool) -> None:
+    def _begin(self, manifest: Mapping[str, Any], retry_failed: bool, new: bool) -> None:
         used = [p.name for p in self._place.iterdir() if p.name not in _UNCOUNTED]
         if not used:
             self._manifest = dict(manifest)
             self._write_manifest()
             self.log("start")
             return
-        if MANIFEST_FILE not in used:
-            self._discard_lock()
-            msg = (
-                f"Output folder {str(self.folder)!r} is not empty and holds no run; name a new one "
-                "with --out."
-            )
+        if new or MANIFEST_FILE not in used:
+            if MANIFEST_FILE not in used:
+                self._discard_lock()
+            what = "holds a run" if MANIFEST_FILE in used else "is not empty and holds no run"
+            msg = f"Output folder {str(self.folder)!r} {what}; name a new one with --out."
             raise RunError(msg)
         self._manifest = read_manifest(self._place)
         check_same_run(self._manifest, manifest, self.folder)
@@ -181,7 +187,9 @@ class RunFolder:
         unwritten = self._close_files()
         error = error or unwritten
         self._manifest.pop("reason", None)
-        if error is None:
+        if error is None and self._open_reason is not None:
+            status, self._manifest["reason"] = "interrupted", self._open_reason
+        elif error is None:
             status = "complete"
         else:
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -217,7 +225,7 @@ class RunFolder:
         except OSError as error:
             msg = (
                 f"Cannot write into {str(self.folder)!r}: {error_text(error)}. What was complete "
-                "before is still there; the same command goes on with it."
+                f"before is still there; with --out {self.folder} the same command goes on."
             )
             raise RunError(msg) from error
 
@@ -237,8 +245,7 @@ class RunFolder:
             with self._writing():
                 self._write_manifest()
         for name in ROW_FILES:
-            if played.rows[name]:
-                self.append(name, played.rows[name])
+            self.append(name, played.rows[name])
         for name, event in (("campaigns", "campaign"), ("failures", "failed")):
             for row in played.rows[name]:
                 key = Key.of(row)
@@ -257,13 +264,17 @@ class RunFolder:
         Raises:
             RunError: They cannot be written.
         """
-        text = "".join(json_line(row) for row in rows)
+        lines = map(json_line, rows)
+        first = next(lines, None)
+        if first is None:
+            return
         with self._writing():
             if name not in self._files:
                 path = self._place / f"{name}.jsonl"
                 self._files[name] = path.open("a", encoding="ascii", newline="\n")
             handle = self._files[name]
-            handle.write(text)
+            handle.write(first)
+            handle.writelines(lines)
             handle.flush()
             os.fsync(handle.fileno())
 
@@ -299,6 +310,10 @@ class RunFolder:
     def manifest(self) -> dict[str, Any]:
         """The manifest as it is now."""
         return self._manifest
+
+    def leave_open(self, reason: str) -> None:
+        """Say that the run is not complete, so that its command goes on with it."""
+        self._open_reason = reason
 
     def note(self, name: str, value: Any) -> None:
         """Set a field of the manifest; it is written when the run ends."""

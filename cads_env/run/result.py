@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from cads_env.certificate import Certificate, reach
 from cads_env.errors import CertificateError, ProtocolError, RecordError, RunError
-from cads_env.inference import Estimate, clopper_pearson_upper, paired_t
+from cads_env.inference import Estimate, clopper_pearson_upper, clustered
 from cads_env.protocol import Protocol, load_protocol
 from cads_env.run.rows import CAMPAIGN_COLUMNS, DECLARATION_COLUMNS, ROUND_COLUMNS
 
@@ -42,7 +41,10 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmResult:
-    """The summary of one arm; means are over its campaigns.
+    """The summary of one arm.
+
+    Means are over its campaigns; over several registries they are means of the registries' means,
+    so that every registry weighs the same however many seeds it was played with.
 
     Attributes:
         arm: Its name.
@@ -52,7 +54,8 @@ class ArmResult:
         false: Mean declared nulls.
         fdr_bound: One-sided 95 % Clopper-Pearson upper bound of P(any false declaration) >= FDR.
         twin: Mean declared hits of the twin.
-        net: Mean of true - twin with its paired t interval.
+        net: Mean of true - twin with its interval: t on registry means, or the paired t over the
+            seeds of one registry.
         gained: Mean hits declared by the arm only.
         lost: Mean hits declared by the twin only.
         reference: Mean declared hits of the effect-ranked reference, which knows the truth.
@@ -171,8 +174,10 @@ class RunResult:
                 "put back a copy, or run again."
             )
             raise RecordError(msg) from error
-        means = np.array(list(both.values()), np.float64).reshape(-1, 2)
-        twin, reference = means.mean(axis=0).tolist() if both else (math.nan, math.nan)
+        twin, reference = (
+            mean_of_means([(registry, pair[i]) for (registry, _), pair in both.items()])
+            for i in range(2)
+        )
         return cls(
             campaigns=pd.DataFrame(rows["campaigns"], columns=CAMPAIGN_COLUMNS),
             rounds=pd.DataFrame(rows["rounds"], columns=ROUND_COLUMNS),
@@ -289,7 +294,7 @@ def summarise(
     """
     reference = _mean(campaigns, "reference_true")
     twin = _mean(campaigns, "twin_true")
-    net = paired_t([row["net"] for row in campaigns])
+    net = clustered([row["net"] for row in campaigns], [row["registry"] for row in campaigns])
     spread = reference - twin
     n = len(campaigns)
     with_false = sum(row["false"] > 0 for row in campaigns)
@@ -325,7 +330,21 @@ def reach_of(protocol: Protocol, certificate: Certificate, reference: float, m: 
 
 
 def _mean(rows: Sequence[Mapping[str, Any]], column: str) -> float:
-    return float(np.mean([row[column] for row in rows])) if rows else float("nan")
+    return mean_of_means([(row["registry"], row[column]) for row in rows])
+
+
+def mean_of_means(values: Sequence[tuple[str, float]]) -> float:
+    """The mean over registries of the mean within each; NaN of nothing.
+
+    Args:
+        values: Registry and value, one a campaign.
+    """
+    groups: dict[str, list[float]] = {}
+    for registry, value in values:
+        groups.setdefault(registry, []).append(value)
+    if not groups:
+        return math.nan
+    return math.fsum(math.fsum(g) / len(g) for g in groups.values()) / len(groups)
 
 
 def _per_campaign(rows: Sequence[Mapping[str, Any]], column: str, n: int) -> float:

@@ -18,7 +18,7 @@ from cads_env.errors import (
     RegistryError,
     RunError,
 )
-from cads_env.inference import clopper_pearson_upper, paired_t
+from cads_env.inference import clopper_pearson_upper, clustered
 from cads_env.panel import Panel
 from cads_env.proposer import Nothing, Proposal, ProposerFailed, View
 from cads_env.run import RunResult, evaluate
@@ -104,7 +104,7 @@ def recomputed(result: RunResult, arm: str) -> dict[str, Any]:
     """Every number of an arm's summary, from the frames."""
     rows = result.campaigns[result.campaigns["arm"] == arm]
     rounds = result.rounds[result.rounds["arm"] == arm]
-    mean = rows.mean(numeric_only=True)
+    mean = rows.groupby("registry").mean(numeric_only=True).mean()
     n, spread = len(rows), mean["reference_true"] - mean["twin_true"]
     k = min(max(1.0, float(mean["reference_true"])), 60.0)
     near = rounds["round"] <= reach(result.protocol, k, 60, certificate=result.certificate)
@@ -116,7 +116,7 @@ def recomputed(result: RunResult, arm: str) -> dict[str, Any]:
         "false": mean["false"],
         "fdr_bound": clopper_pearson_upper(int((rows["false"] > 0).sum()), n),
         "twin": mean["twin_true"],
-        "net": paired_t((rows["true"] - rows["twin_true"]).tolist()),
+        "net": clustered((rows["true"] - rows["twin_true"]).tolist(), rows["registry"].tolist()),
         "gained": mean["gained"],
         "lost": mean["lost"],
         "reference": mean["reference_true"],
@@ -205,7 +205,7 @@ def test_the_text_of_a_result_names_net_interval_and_scope() -> None:
     text = str(run("random"))
     assert text.startswith("tiny on tinies (named identifiers, over 3 registries), q = 0.3")
     assert "random: net " in text
-    assert "n = 4, detectable" in text
+    assert "n = 4 in 3 registries, detectable" in text
 
 
 def test_a_failed_campaign_is_reported_and_never_averaged_in() -> None:

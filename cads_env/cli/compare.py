@@ -1,0 +1,150 @@
+"""`cads compare`, `cads merge` and `cads split`: runs by campaign."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from cads_env.cli.arguments import parse_seeds
+from cads_env.cli.terminal import OUT
+from cads_env.errors import RunError
+from cads_env.report.terminal import run_table
+from cads_env.run.combine import merge as merge_runs
+from cads_env.run.combine import split as split_run
+from cads_env.run.compare import Comparison
+from cads_env.run.compare import compare as compare_runs
+
+Folders = Annotated[list[Path], typer.Argument(help="Folders of runs.")]
+
+
+def compare(
+    runs: Folders,
+    margin: Annotated[
+        float, typer.Option(help="Largest difference that does not matter, in declarations.")
+    ] = 1.0,
+    score: Annotated[
+        str, typer.Option(help="net, or true for certified hits without the twin's taken off.")
+    ] = "net",
+    contrast: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="FIRST,SECOND: labels as the table prints them (arm, or run:arm); repeat. "
+            "Default: all pairs in one run, arms of one name in several."
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Arm that every other one is compared with.")
+    ] = None,
+    across: Annotated[
+        list[str] | None,
+        typer.Option(help="protocol, certificate or identifiers: what the runs may differ in."),
+    ] = None,
+) -> None:
+    """Contrast arms over the campaigns that they share: paired interval, Holm, equivalence.
+
+    Campaigns are paired by registry and seed; runs on other registries, protocols, certificates or
+    identifiers are refused unless --across names the difference.
+    """
+    pairs = [_pair(text) for text in contrast or []]
+    found = compare_runs(
+        runs,
+        margin=margin,
+        score=score,  # type: ignore[arg-type]
+        contrasts=pairs,
+        baseline=baseline,
+        across=across or [],
+    )
+    OUT.print(_table(found))
+    for line in _notes(found):
+        OUT.print(line, markup=False, highlight=False)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    first, comma, second = text.partition(",")
+    if not (first and comma and second) or "," in second:
+        msg = f"Cannot read --contrast {text!r}; expected two labels, FIRST,SECOND."
+        raise RunError(msg)
+    return first.strip(), second.strip()
+
+
+def _table(found: Comparison) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("contrast", overflow="fold", min_width=16)
+    for column in ("diff.", "95 %", "n", "det.", "p", "Holm", "TOST"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    for row in found.rows:
+        estimate = row.contrast.estimate
+        cells = [
+            row.contrast.name,
+            f"{estimate.mean:+.2f}",
+            "-" if math.isnan(estimate.low) else f"{estimate.low:.2f}, {estimate.high:.2f}",
+            str(row.shared),
+            "-" if math.isnan(estimate.detectable) else f"{estimate.detectable:.2f}",
+            *map(_p, (estimate.p_value, row.contrast.holm, row.contrast.equivalence.p_value)),
+            row.contrast.verdict,
+        ]
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    return "<.001" if value < 0.001 else f"{value:.3f}".lstrip("0")
+
+
+def _notes(found: Comparison) -> list[str]:
+    what = "paired nets" if found.score == "net" else "certified hits"
+    several = len(found.rows) > 1
+    family = f"the {len(found.rows)} contrasts above" if several else "this contrast alone"
+    scopes = dict.fromkeys(row.contrast.estimate.scope for row in found.rows)
+    notes = [
+        f"diff.: mean difference of {what} over the n campaigns (registry and seed) that both "
+        f"scored, {'; '.join(scopes)}. det.: difference found with 80 % power at this n.",
+        f"Holm: p adjusted over {family}. TOST: p that the difference is at least "
+        f"{found.margin:g} declarations either way.",
+    ]
+    for row in found.rows:
+        if row.first_only or row.second_only:
+            notes.append(
+                f"{row.contrast.name}: {row.first_only} campaigns of {row.first} and "
+                f"{row.second_only} of {row.second} have no partner and are left out."
+            )
+    return [*notes, *(f"NOTE: {note}" for note in found.notes)]
+
+
+def merge(
+    runs: Folders,
+    out: Annotated[Path, typer.Option(help="New folder.")],
+    label_arms: Annotated[
+        bool, typer.Option("--label-arms", help="Name arms run:arm, to keep them apart.")
+    ] = False,
+) -> None:
+    """Put runs over the same panel, protocol and certificate into one."""
+    result = merge_runs(runs, out, label_arms=label_arms)
+    OUT.print(run_table(result))
+
+
+def split(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    out: Annotated[Path, typer.Option(help="New folder.")],
+    arm: Annotated[list[str] | None, typer.Option(help="Arm to take; repeat.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Seeds to take, e.g. 0-9.")] = None,
+    registry: Annotated[list[str] | None, typer.Option(help="Registry to take; repeat.")] = None,
+) -> None:
+    """Take some arms, seeds or registries of a run into a new one."""
+    result = split_run(
+        run,
+        out,
+        arms=arm or [],
+        seeds=None if seeds is None else parse_seeds(seeds),
+        registries=registry or [],
+    )
+    OUT.print(run_table(result))
