@@ -180,7 +180,7 @@ def campaign_keys(plan: Plan, seeds: Sequence[int]) -> list[Key]:
     return [Key(spec.name, names[s % len(names)], s) for s in seeds for spec in plan.specs]
 
 
-def _tasks(keys: Sequence[Key], settled: Collection[Key]) -> list[Task]:
+def tasks_of(keys: Sequence[Key], settled: Collection[Key]) -> list[Task]:
     """What is left to play, a seed at a time."""
     arms: dict[int, list[str]] = {}
     for key in keys:
@@ -212,7 +212,7 @@ def _play_in_memory(
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ROW_FILES}
     registries: dict[str, dict[str, Any]] = {}
     steps = _Steps(0, len(keys), progress)
-    for played in execute(plan, _tasks(keys, ()), jobs=jobs):
+    for played in execute(plan, tasks_of(keys, ()), jobs=jobs):
         registries[played.registry["name"]] = played.registry
         for name in ROW_FILES:
             if name != "reads":
@@ -240,7 +240,7 @@ def _play_into(
         _check_registries(plan.panel, known)
         settled = files.done | files.failed
         steps = _Steps(len(settled), len(keys), progress)
-        for played in execute(replace(plan, expected=known), _tasks(keys, settled), jobs=jobs):
+        for played in execute(replace(plan, expected=known), tasks_of(keys, settled), jobs=jobs):
             files.keep(played)
             steps.take(played)
         files.finish(keys, plan.panel.names)

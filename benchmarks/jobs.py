@@ -1,0 +1,93 @@
+"""How much faster two processes are than one, warm, on the same work; and what the machine allows.
+
+Prints ratios of one run on this machine. The ceiling is the same work played by two independent
+processes without any executor: what two processes get from these cores at all.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cads_env.certificate import Certificate
+from cads_env.panel import load_panel
+from cads_env.protocol import load_protocol
+from cads_env.run.agents import resolve_agents
+from cads_env.run.evaluate import campaign_keys, tasks_of
+from cads_env.run.executors import execute
+from cads_env.run.folder import RunFolder
+from cads_env.run.manifest import new_manifest
+from cads_env.run.plan import Plan, Player, Task
+
+WARM_UP = 4
+"""Tasks that are played, and not timed, in every process before the others."""
+
+
+def plan_of() -> Plan:
+    return Plan(
+        specs=resolve_agents(["random", "prior", "module-learner"]),
+        protocol=load_protocol("standard"),
+        certificate=Certificate(),
+        panel=load_panel("synthetic-depmap:train"),
+        identifiers="named",
+        keep_reads=False,
+    )
+
+
+def timed(plan: Plan, tasks: list[Task], jobs: int) -> float:
+    """Seconds for all tasks but the first ones of each process, files included."""
+    seeds = [task.seed for task in tasks]
+    with tempfile.TemporaryDirectory() as place:
+        with RunFolder(Path(place), new_manifest(plan, seeds)) as files:
+            began = time.perf_counter()
+            for i, played in enumerate(execute(plan, tasks, jobs=jobs), start=1):
+                files.keep(played)
+                if i == WARM_UP * jobs:
+                    began = time.perf_counter()
+            took = time.perf_counter() - began
+    return took / (len(tasks) - WARM_UP * jobs)
+
+
+def _play_alone(tasks: list[Task], ready: object, seconds: object) -> None:
+    player = Player(plan_of())
+    for task in tasks[:WARM_UP]:
+        player.play(task)
+    ready.wait()  # type: ignore[attr-defined]
+    began = time.perf_counter()
+    for task in tasks[WARM_UP:]:
+        player.play(task)
+    seconds.put(time.perf_counter() - began)  # type: ignore[attr-defined]
+
+
+def alone(tasks: list[Task], processes: int) -> float:
+    """Seconds a task when the tasks are parted among independent processes."""
+    context = multiprocessing.get_context("spawn")
+    ready, seconds = context.Barrier(processes), context.Queue()
+    parts = [tasks[i::processes] for i in range(processes)]
+    workers = [context.Process(target=_play_alone, args=(part, ready, seconds)) for part in parts]
+    for worker in workers:
+        worker.start()
+    longest = max(seconds.get() for _ in workers)
+    for worker in workers:
+        worker.join()
+    return longest / sum(len(part) - WARM_UP for part in parts)
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 160
+    plan = plan_of()
+    tasks = tasks_of(campaign_keys(plan, range(count)), ())
+    print(f"{os.cpu_count()} cores; {count} seeds x {len(plan.specs)} arms, `standard`")
+    one, two = timed(plan, tasks, 1), timed(plan, tasks, 2)
+    print(f"one process: {one * count:.1f} s of work; two: {two * count:.1f} s; {one / two:.2f}x")
+    single, double = alone(tasks, 1), alone(tasks, 2)
+    print(f"without an executor: {single * count:.1f} s and {double * count:.1f} s; ", end="")
+    print(f"this machine allows {single / double:.2f}x")
+
+
+if __name__ == "__main__":
+    main()
