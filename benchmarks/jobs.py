@@ -28,6 +28,7 @@ WARM_UP = 4
 
 
 def plan_of() -> Plan:
+    """The work: three agents on a new registry every seed."""
     return Plan(
         specs=resolve_agents(["random", "prior", "module-learner"]),
         protocol=load_protocol("standard"),
@@ -39,7 +40,7 @@ def plan_of() -> Plan:
 
 
 def timed(plan: Plan, tasks: list[Task], jobs: int) -> float:
-    """Seconds for all tasks but the first ones of each process, files included."""
+    """Seconds a task, without the first ones of each process, files included."""
     seeds = [task.seed for task in tasks]
     with tempfile.TemporaryDirectory() as place:
         with RunFolder(Path(place), new_manifest(plan, seeds)) as files:
@@ -71,13 +72,14 @@ def alone(tasks: list[Task], processes: int) -> float:
     workers = [context.Process(target=_play_alone, args=(part, ready, seconds)) for part in parts]
     for worker in workers:
         worker.start()
-    longest = max(seconds.get() for _ in workers)
+    longest: float = max(seconds.get() for _ in workers)
     for worker in workers:
         worker.join()
     return longest / sum(len(part) - WARM_UP for part in parts)
 
 
 def main() -> None:
+    """Print the ratios; the argument is the number of seeds."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 160
     plan = plan_of()
     tasks = tasks_of(campaign_keys(plan, range(count)), ())

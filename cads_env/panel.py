@@ -9,14 +9,15 @@ from __future__ import annotations
 import operator
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cads_env.errors import RegistryError
 from cads_env.registry import Oracle, Registry
 from cads_env.sources import SOURCES
-from cads_env.sources.names import Entry, Pair, is_file_name, make_entry, resolve, suggest_source
+from cads_env.sources.names import Entry, Pair, resolve
+from cads_env.sources.panels import Expansion, expand
 
 HELD_PAIRS: Final = 8
 """Registries that a panel keeps loaded: 8 of 18,159 candidates are about 10 MB."""
@@ -29,13 +30,14 @@ def load_registry(name_or_path: str | Path, **options: Any) -> Pair:
 
     Args:
         name_or_path: A source (`depmap-26q1-mean`), an instance of one (`synthetic-depmap/17`; no
-            number means instance 0), a table (ending in .csv, .tsv or .txt), or a registry file
-            (ending in .yaml or .yml) with the key `source`, the source's options and, for a table,
-            its `path` relative to the file. Options of a table `screen.csv` are also read from
-            `screen.yaml` beside it.
+            number means instance 0), a remembered registry (see `cads registry add`), a table
+            (ending in .csv, .tsv, .txt or .parquet), or a registry file (ending in .yaml or .yml)
+            with the key `source` and the source's options. Paths in a registry file are relative to
+            it. Options of a table `screen.csv` are also read from `screen.yaml` beside it.
         **options: The source's options; they win over those of a file. Every source takes
-            `subsample` (candidates to keep, at random), `subsample_seed` (0) and `salt` (secret of
-            a private panel, bytes or str).
+            `subsample` (candidates to keep, at random), `subsample_seed` (0), `salt` (secret of
+            a private panel, bytes or str) and `excel_names="keep"` (take names such as `1-Mar`,
+            which a spreadsheet made of a gene's, as they stand).
 
     Raises:
         RegistryError: The name, the path or an option is unknown, or the data is not usable.
@@ -49,8 +51,14 @@ def load_panel(name_or_names: str | Path | Sequence[str | Path], **options: Any)
 
     Args:
         name_or_names: A split (`synthetic-depmap:train`, `:dev` or `:eval`), whatever
-            `load_registry` takes (a panel of one), or several of these in order.
-        **options: As for `load_registry`, for every registry of the panel.
+            `load_registry` takes (a panel of one), a panel file, one of its splits
+            (`lines.yaml:eval`), or several of these in order. A panel file is a registry file with
+            several members (`source: depmap`, `path`, and `lines`, a list or `all`), or with a list
+            of names, paths and mappings under `registries`; either may have `splits` in place of
+            the list, lists by `train`, `dev` and `eval`, and a `name`.
+        **options: As for `load_registry`, for every registry of the panel; a source whose file
+            holds many takes several at once, as in
+            `load_panel("depmap", path="CRISPRGeneEffect.csv", lines=["ACH-000446", "ACH-000622"])`.
 
     Raises:
         RegistryError: As for `load_registry`; also when the panel is empty or repeats a name.
@@ -60,7 +68,8 @@ def load_panel(name_or_names: str | Path | Sequence[str | Path], **options: Any)
         msg = f"Received {name_or_names!r}; expected a name, a path, or a list of these."
         raise RegistryError(msg)
     wanted = [name_or_names] if isinstance(name_or_names, str | Path) else list(name_or_names)
-    entries = [entry for item in wanted for entry in _expand(item, options)]
+    expansions = [expand(item, options) for item in wanted]
+    entries = [entry for expansion in expansions for entry in expansion.entries]
     if not entries:
         msg = "A panel needs at least one registry; received an empty list of names."
         raise RegistryError(msg)
@@ -73,7 +82,7 @@ def load_panel(name_or_names: str | Path | Sequence[str | Path], **options: Any)
             "beside them."
         )
         raise RegistryError(msg)
-    panel = Panel(_panel_name(wanted, entries), tuple(entries))
+    panel = Panel(_panel_name(wanted, expansions), tuple(entries))
     # Files are read once now: a faulty one should stop a run before its first read.
     for i, entry in enumerate(entries):
         if i == 0 or not SOURCES[entry.source].has_instances:
@@ -187,6 +196,15 @@ class Panel:
         return tuple(entry.name for entry in self._entries)
 
     @property
+    def read_from_files(self) -> tuple[int, ...]:
+        """Positions of the registries that are not drawn from a generator."""
+        return tuple(
+            i
+            for i, entry in enumerate(self._entries)
+            if not isinstance(entry, Entry) or not SOURCES[entry.source].has_instances
+        )
+
+    @property
     def m(self) -> int:
         """Number of candidates of the panel's first registry."""
         return self[0][0].m
@@ -233,35 +251,11 @@ class Panel:
         return (Panel, (self._name, self._entries))
 
 
-def _expand(item: str | Path, options: Mapping[str, Any]) -> list[Entry]:
-    """The entries of one name: a split's instances, or one registry."""
-    if isinstance(item, str) and ":" in item and not is_file_name(item):
-        source, _, split = item.partition(":")
-        if source not in SOURCES:
-            msg = (
-                f"Unknown panel {item!r}: no source is called {source!r}. {suggest_source(source)}"
-            )
-            raise RegistryError(msg)
-        splits = SOURCES[source].splits
-        if split not in splits:
-            has = f"its splits are {', '.join(splits)}" if splits else "it has no splits"
-            msg = f"Unknown split {split!r} of {source!r}: {has}."
-            raise RegistryError(msg)
-        if "instance" in options:
-            msg = f"{item!r} names many instances; leave instance={options['instance']!r} out."
-            raise RegistryError(msg)
-        return [make_entry(source, {**options, "instance": i}) for i in splits[split]]
-    return [resolve(item, options)]
-
-
-def _panel_name(wanted: Sequence[str | Path], entries: Sequence[Entry]) -> str:
-    if len(entries) == 1:
-        return entries[0].name
-    if len(wanted) == 1:
-        # A split: what its options added to the instances' names is added to the split's.
-        added = entries[0].name.partition("+")
-        return f"{wanted[0]}{added[1]}{added[2]}"
+def _panel_name(wanted: Sequence[str | Path], expansions: Sequence[Expansion]) -> str:
+    if len(expansions) == 1:
+        return expansions[0].title
     names = [str(item) if isinstance(item, str) else item.stem for item in wanted]
     if len(names) <= _NAMES_SHOWN:
         return ", ".join(names)
-    return f"{names[0]}, ..., {names[-1]} ({len(entries)} registries)"
+    count = sum(len(expansion.entries) for expansion in expansions)
+    return f"{names[0]}, ..., {names[-1]} ({count} registries)"

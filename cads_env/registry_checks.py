@@ -5,6 +5,7 @@ Plain values in, an error that lists the offenders out. Never loads or changes a
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -12,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cads_env.errors import RegistryError
+
+_FILLERS: Final = "\u115f\u1160\u3164\uffa0\u034f\ufe0e\ufe0f"
+"""Characters that take no ink although Unicode calls them letters or marks."""
 
 _LISTED: Final = 5
 """Offending entries that a message names before it only counts."""
@@ -47,6 +51,40 @@ def check_identifiers(identifiers: Sequence[str], name: str) -> None:
             "Identifiers must be unique: merge or rename the rows."
         )
         raise RegistryError(msg)
+    _check_visible(identifiers, name)
+
+
+def _check_visible(identifiers: Sequence[str], name: str) -> None:
+    """Raise when two identifiers look the same, or one like nothing at all."""
+    by_look: dict[str, list[str]] = {}
+    for identifier in identifiers:
+        if not (identifier.isascii() and identifier.isprintable()):
+            by_look.setdefault(_visible(identifier), []).append(identifier)
+    if not by_look:
+        return
+    for identifier in identifiers:
+        if identifier in by_look and identifier not in by_look[identifier]:
+            by_look[identifier].append(identifier)
+    same = [
+        ascii(x) for look, group in by_look.items() if len(group) > 1 or not look for x in group
+    ]
+    if same:
+        msg = (
+            f"Registry {name!r} has {len(same)} identifiers that differ only in characters that "
+            f"cannot be seen: {', '.join(same[:_LISTED])}. Take those characters out, and merge "
+            "the rows that are then the same."
+        )
+        raise RegistryError(msg)
+
+
+def _visible(identifier: str) -> str:
+    """What can be seen of an identifier: no format or control characters, spaces all alike."""
+    shown = (
+        " " if unicodedata.category(c) in ("Zs", "Zl", "Zp") else c
+        for c in identifier
+        if unicodedata.category(c) not in ("Cf", "Cc") and c not in _FILLERS
+    )
+    return " ".join("".join(shown).split())
 
 
 def _repeated(identifiers: Iterable[str]) -> list[str]:

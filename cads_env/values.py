@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import yaml
 
-_EXPONENT: Final = re.compile(r"[-+]?\d+(?:\.\d*)?[eE][-+]?\d+")
+_EXPONENT: Final = re.compile(r"[-+]?\d+(?:\.\d*)?[eE][-+]?\d+$")
 _SHOWN: Final = 500
 """Characters of somebody's text that a message or a log keeps."""
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML that reads 1e-5 as a number and knows no aliases."""
+    """Safe YAML that reads 1e-5 as a number, and knows no aliases and no doubled keys."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Refuse aliases: a short file could unfold into one of any size."""
@@ -25,9 +25,25 @@ class _Loader(yaml.SafeLoader):
             raise yaml.YAMLError(msg)
         return super().compose_node(parent, index)
 
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        """Refuse a key that is there twice: the last would win without a word."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    msg = f"it has the key {key.value!r} twice (line {key.start_mark.line + 1})"
+                    raise yaml.YAMLError(msg)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Safe YAML that quotes whatever text `_Loader` would read as a number."""
+
 
 # YAML 1.1 wants a point in a float.
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))
+for _one in (_Loader, _Dumper):
+    _one.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))
 
 
 def load_yaml(text: str) -> Any:
@@ -45,6 +61,15 @@ def load_yaml(text: str) -> Any:
     except (Exception, RecursionError) as error:
         msg = " ".join(str(error).split())[:_SHOWN] or type(error).__name__
         raise ValueError(msg) from error
+
+
+def dump_yaml(content: Any) -> str:
+    """A YAML document that `load_yaml` reads back as it was.
+
+    Args:
+        content: Plain values in lists and mappings, whose order is kept.
+    """
+    return str(yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
 
 
 def parse_value(text: str) -> Any:

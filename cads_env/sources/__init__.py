@@ -8,15 +8,16 @@ it is used, so that the catalogue costs nothing. Names, panels and paths are res
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, cast
 
 from cads_env.registry import Oracle, Registry
 
-COMMON_OPTIONS: Final = ("subsample", "subsample_seed", "salt")
-"""Options of every source: size and seed of a keyed random subset, and a private panel's secret."""
+COMMON_OPTIONS: Final = ("subsample", "subsample_seed", "salt", "excel_names")
+"""Options of every source: size and seed of a keyed random subset, a private panel's secret, and
+`excel_names=keep` for names that a spreadsheet has changed."""
 
 SPLITS: Final[Mapping[str, range]] = MappingProxyType(
     {"train": range(1, 513), "dev": range(513, 545), "eval": range(545, 577)}
@@ -37,6 +38,13 @@ class SourceInfo:
         splits: Instance numbers by split name; empty when the source is one registry.
         renaming: Options whose value is part of the registry's name when it is not the default
             given here.
+        paths: Options that name a file. One in a registry file is relative to that file; `path`,
+            where it is among them, is required and its stem is the registry's name unless `name`
+            says otherwise.
+        member: Option that chooses one registry of a file that holds many, such as `line`; its
+            value ends the registry's name, and its plural makes a panel of several.
+        members: `module:function` that lists, given the source's options, all values of `member`;
+            empty without `member`.
     """
 
     name: str
@@ -45,7 +53,15 @@ class SourceInfo:
     target: str
     extra: str | None = None
     splits: Mapping[str, range] = field(default_factory=lambda: MappingProxyType({}))
-    renaming: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    renaming: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    paths: tuple[str, ...] = ()
+    member: str | None = None
+    members: str = ""
+
+    @property
+    def needs_path(self) -> bool:
+        """True when the source reads a file of the user's."""
+        return "path" in self.paths
 
     @property
     def has_instances(self) -> bool:
@@ -63,14 +79,54 @@ class SourceInfo:
             RegistryError: An option or the data is not usable.
             MissingExtraError: An optional package is missing.
         """
-        module, function = self.target.split(":")
-        loader = getattr(importlib.import_module(module), function)
+        loader = _function(self.target)
         return cast("tuple[Registry, Oracle]", loader(self.name, name=name, **options))
+
+    def list_members(self, **options: Any) -> tuple[str, ...]:
+        """Every value that `member` can take, in the order of the file.
+
+        Args:
+            **options: The source's own options, without `member`.
+
+        Raises:
+            RegistryError: The file is not usable.
+        """
+        return cast("tuple[str, ...]", _function(self.members)(**options))
+
+
+def _function(target: str) -> Callable[..., object]:
+    module, name = target.split(":")
+    return cast("Callable[..., object]", getattr(importlib.import_module(module), name))
 
 
 _TABLE_OPTIONS: Final = (
     "path", "name", "sep", "identifier", "effect", "label", "direction", "threshold", "signal",
     "description", "prior", "prior_direction", "module", "features", "drop_missing",
+)  # fmt: skip
+
+_DEPMAP_OPTIONS: Final = (
+    "path", "name", "line", "threshold", "dependency", "model", "prior", "held_out",
+    "identifiers", "drop_missing",
+)  # fmt: skip
+
+_MAGECK_OPTIONS: Final = (
+    "path", "name", "direction", "condition", "threshold", "fdr", "fdr_column", "signal",
+    "description",
+)  # fmt: skip
+
+_ORCS_OPTIONS: Final = (
+    "path", "name", "index", "screen", "score", "direction", "threshold", "label", "signal",
+    "unknown", "duplicates", "description",
+)  # fmt: skip
+
+_PRISM_OPTIONS: Final = (
+    "path", "name", "line", "measure", "threshold", "screen", "compounds", "names",
+    "annotations", "description",
+)  # fmt: skip
+
+_PERTURBSEQ_OPTIONS: Final = (
+    "path", "name", "target", "condition", "effect", "direction", "threshold", "adj_p", "signal",
+    "identifiers", "drop_target", "description",
 )  # fmt: skip
 
 
@@ -102,10 +158,63 @@ SOURCES: Final[Mapping[str, SourceInfo]] = MappingProxyType(
             ),
             SourceInfo(
                 name="table",
-                summary="Your own CSV or TSV: one row a candidate, with an effect, a label or "
-                "both; columns, direction and threshold are declared.",
+                summary="Your own CSV, TSV or Parquet: one row a candidate, with an effect, a "
+                "label or both; columns, direction and threshold are declared.",
                 options=_TABLE_OPTIONS,
                 target="cads_env.sources.table:load_table",
+                paths=("path",),
+            ),
+            SourceInfo(
+                name="depmap",
+                summary="Your own download of DepMap's CRISPRGeneEffect.csv (or the same with "
+                "genes in rows): one cell line a registry, several a panel.",
+                options=_DEPMAP_OPTIONS,
+                target="cads_env.sources.depmap:load_depmap",
+                paths=("path", "dependency", "model"),
+                member="line",
+                members="cads_env.sources.depmap:lines_of",
+            ),
+            SourceInfo(
+                name="mageck",
+                summary="The gene_summary.txt of `mageck test` or `mageck mle`: hits by log2 fold "
+                "change, beta or false discovery rate.",
+                options=_MAGECK_OPTIONS,
+                target="cads_env.sources.mageck:load_mageck",
+                paths=("path",),
+                member="condition",
+                members="cads_env.sources.mageck:conditions_of",
+            ),
+            SourceInfo(
+                name="orcs",
+                summary="A BioGRID ORCS screen file (.screen.tab.txt), with its index for what "
+                "was screened.",
+                options=_ORCS_OPTIONS,
+                target="cads_env.sources.orcs:load_orcs",
+                paths=("path", "index"),
+                member="screen",
+                members="cads_env.sources.orcs:screens_of",
+            ),
+            SourceInfo(
+                name="prism",
+                summary="PRISM Repurposing, primary or secondary screen: the compounds of one "
+                "cell line a registry, several a panel.",
+                options=_PRISM_OPTIONS,
+                target="cads_env.sources.prism:load_prism",
+                paths=("path", "compounds"),
+                member="line",
+                members="cads_env.sources.prism_files:lines_of",
+                renaming=MappingProxyType({"measure": None}),
+            ),
+            SourceInfo(
+                name="perturbseq",
+                summary="Perturb-seq differential expression, as a long table or h5ad: the genes "
+                "that one perturbation moves.",
+                options=_PERTURBSEQ_OPTIONS,
+                target="cads_env.sources.perturbseq:load_perturbseq",
+                paths=("path",),
+                member="target",
+                members="cads_env.sources.perturbseq:targets_of",
+                renaming=MappingProxyType({"condition": None}),
             ),
             SourceInfo(
                 name="depmap-26q1-mean",

@@ -17,13 +17,14 @@ from typing import Final
 
 from cads_env.errors import RegistryError, suggest
 
-SEPARATORS: Final = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
-"""Separator by the file name's ending."""
+SEPARATORS: Final = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".bf": "\t"}
+"""Separator by the file name's ending; .bf is what BAGEL writes."""
 
 MISSING: Final = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "<na>"})
 """What stands for no number in a column of numbers, in lower case."""
 
 _LISTED: Final = 5
+_COLUMNS: Final = 40
 _NAMES: Final = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}
 
 
@@ -35,11 +36,13 @@ class TextTable:
         path: The file.
         columns: Values by column name, without surrounding white space; all of one length.
         rows: Number of each data row as a spreadsheet counts it: the header is row 1.
+        names: Every column of the file, where only some were read; else empty.
     """
 
     path: Path
     columns: dict[str, list[str]]
     rows: list[int]
+    names: tuple[str, ...] = ()
 
     def column(self, name: str, option: str) -> list[str]:
         """The values of a column.
@@ -54,16 +57,21 @@ class TextTable:
         if name not in self.columns:
             msg = (
                 f"{self.path} has no column {name!r}, which {option}= asks for. "
-                f"{suggest(name, self.columns)} {describe_columns(self.columns)} "
+                f"{suggest(name, self.names or self.columns)} {self.listing} "
                 f"Say {option}=... with the column that is meant."
             )
             raise RegistryError(msg)
         return self.columns[name]
 
+    @property
+    def listing(self) -> str:
+        """The sentence that lists the columns of the file."""
+        return describe_columns(self.names or tuple(self.columns))
+
     def keep(self, kept: Sequence[bool]) -> TextTable:
         """The table with only the rows for which `kept` is true."""
         columns = {name: list(compress(values, kept)) for name, values in self.columns.items()}
-        return TextTable(self.path, columns, list(compress(self.rows, kept)))
+        return TextTable(self.path, columns, list(compress(self.rows, kept)), self.names)
 
     def offenders(self, positions: Sequence[int], values: Sequence[str]) -> str:
         """Offending values with their rows, for a message: `row 3: 'x', row 9: '' and 2 more`.
@@ -77,9 +85,11 @@ class TextTable:
         return f"{shown} and {rest} more" if rest > 0 else shown
 
 
-def describe_columns(columns: Sequence[str] | dict[str, list[str]]) -> str:
-    """The sentence that lists the columns of a file."""
-    return f"Columns: {', '.join(repr(name) for name in columns)}."
+def describe_columns(columns: Sequence[str]) -> str:
+    """The sentence that lists the columns of a file, of which it names 40 at most."""
+    shown = ", ".join(repr(name) for name in columns[:_COLUMNS])
+    rest = len(columns) - _COLUMNS
+    return f"Columns: {shown} and {rest} more." if rest > 0 else f"Columns: {shown}."
 
 
 def read_delimited(path: Path, *, sep: str | None = None) -> TextTable:
@@ -109,7 +119,8 @@ def read_delimited(path: Path, *, sep: str | None = None) -> TextTable:
         (i, fields) for i, fields in enumerate(lines, start=1) if any(map(str.strip, fields))
     ]
     if len(numbered) < 2:
-        msg = f"{path} has {len(numbered)} rows; expected a header and at least two data rows."
+        has = "a header and no data rows" if numbered else "no rows"
+        msg = f"{path} has {has}; expected a header and at least two data rows."
         raise RegistryError(msg)
     header = [name.strip() for name in numbered[0][1]]
     _check_header(path, header, separator)

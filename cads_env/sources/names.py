@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -16,13 +16,20 @@ from cads_env.errors import RegistryError, suggest
 from cads_env.registry import Oracle, Registry, subsample
 from cads_env.sources import COMMON_OPTIONS, SOURCES, SourceInfo
 from cads_env.sources.delimited import SEPARATORS
-from cads_env.values import load_yaml
+from cads_env.sources.excel_names import KEEP, check_excel_names
+from cads_env.sources.registry_files import (
+    FILE_SUFFIXES,
+    HASHES,
+    RegistryFile,
+    path_of,
+    read_mapping,
+    read_registry_file,
+)
+from cads_env.sources.remembered import find, remembered_names
 
 Pair = tuple[Registry, Oracle]
 
-TABLE_SUFFIXES: Final = tuple(SEPARATORS)
-FILE_SUFFIXES: Final = (".yaml", ".yml")
-"""Endings of a registry file, and of the file beside a table that holds its options."""
+TABLE_SUFFIXES: Final = (*SEPARATORS, ".parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,9 @@ class Entry:
         subsample: Candidates to keep, or None for all.
         subsample_seed: Which subset.
         salt: Secret of a private panel.
+        keeps_excel_names: Whether names that a spreadsheet changed are taken as they stand.
+        recorded: Hashes that the whole registry must have (`registry_hash`, `oracle_hash`).
+        origin: The registry file that recorded them, or None.
     """
 
     name: str
@@ -46,14 +56,39 @@ class Entry:
     subsample: int | None
     subsample_seed: int
     salt: bytes = field(repr=False)
+    keeps_excel_names: bool = False
+    recorded: Mapping[str, str] = field(default_factory=dict)
+    origin: Path | None = None
 
     def load(self) -> Pair:
         """The registry and its oracle."""
-        info = SOURCES[self.source]
-        pair = info.load(name=self.label, salt=self.salt, **self.options)
+        pair = self.load_whole()
         if self.subsample is None:
             return pair
         return subsample(*pair, self.subsample, self.subsample_seed)
+
+    def load_whole(self) -> Pair:
+        """The registry and its oracle before a subset is taken.
+
+        Raises:
+            RegistryError: The data are not usable, or are not those whose hashes were recorded.
+        """
+        info = SOURCES[self.source]
+        pair = info.load(name=self.label, salt=self.salt, **self.options)
+        if not info.has_instances and not self.keeps_excel_names:
+            check_excel_names(pair[0].identifiers, self.label)
+        if not self.recorded:
+            return pair
+        for kind, is_now in zip(HASHES, (pair[0].hash, pair[1].hash), strict=True):
+            said = self.recorded.get(kind, is_now)
+            if said != is_now:
+                msg = (
+                    f"{self.label!r} is not what it was when {self.origin} was written: its "
+                    f"{kind} is {is_now[:12]}..., recorded is {said[:12]}.... "
+                    f"{_mend_hash(self)}"
+                )
+                raise RegistryError(msg)
+        return pair
 
 
 def resolve(name_or_path: str | Path, options: Mapping[str, Any]) -> Entry:
@@ -72,13 +107,16 @@ def resolve(name_or_path: str | Path, options: Mapping[str, Any]) -> Entry:
     if not str(name_or_path).strip():
         msg = "Received an empty name; expected the name or the path of a registry."
         raise RegistryError(msg)
+    file = registry_file(name_or_path)
+    if file is not None:
+        return _only_entry(file, options)
     if isinstance(name_or_path, Path) or is_file_name(name_or_path):
-        return _resolve_path(_expanded(Path(name_or_path)), options)
+        return _resolve_table(path_of(name_or_path), options)
     name = name_or_path
     source, slash, number = name.partition("/")
     if source not in SOURCES:
-        split_source, colon, _ = name.partition(":")
-        if colon and split_source in SOURCES:
+        head, colon, _ = name.rpartition(":")
+        if colon and (head in SOURCES or registry_file(head) is not None):
             msg = f"{name!r} names a panel, not one registry; use load_panel({name!r})."
             raise RegistryError(msg)
         msg = f"Unknown registry {name!r}. {suggest_source(source)} {_path_hint(name)}"
@@ -86,7 +124,9 @@ def resolve(name_or_path: str | Path, options: Mapping[str, Any]) -> Entry:
     if not slash:
         return make_entry(source, options)
     if not SOURCES[source].has_instances:
-        msg = f"{source!r} is one registry without instances; received {name!r}. Use {source!r}."
+        member = SOURCES[source].member
+        use = f"Use {source!r}" + (f" with {member}={number or '...'}." if member else ".")
+        msg = f"{source!r} has no numbered instances; received {name!r}. {use}"
         raise RegistryError(msg)
     if not (number.isascii() and number.isdigit() and len(number) < 19):
         msg = f"{name!r} is no instance of {source!r}; expected a number, such as '{source}/17'."
@@ -97,30 +137,73 @@ def resolve(name_or_path: str | Path, options: Mapping[str, Any]) -> Entry:
     return make_entry(source, {**options, "instance": int(number)})
 
 
-def _resolve_path(path: Path, options: Mapping[str, Any]) -> Entry:
-    """The entry of a table or a registry file."""
-    suffix = path.suffix.lower()
-    if suffix not in (*TABLE_SUFFIXES, *FILE_SUFFIXES):
+def registry_file(name_or_path: str | Path) -> RegistryFile | None:
+    """The registry file that a path or a remembered name means; None when it means another thing.
+
+    Args:
+        name_or_path: A name or a path.
+
+    Raises:
+        RegistryError: The file does not exist or is not usable.
+    """
+    if str(name_or_path).lower().endswith(FILE_SUFFIXES):
+        path = path_of(name_or_path)
+        check_is_file(path, "a registry file")
+        return read_registry_file(path)
+    remembered = find(name_or_path) if isinstance(name_or_path, str) else None
+    return None if remembered is None else read_registry_file(remembered)
+
+
+def entry_of(file: RegistryFile, options: Mapping[str, Any], member: str | None = None) -> Entry:
+    """The entry of a registry file of one source.
+
+    Args:
+        file: Its content.
+        options: Options of the caller; they win.
+        member: The member that is meant, or None when the options say.
+
+    Raises:
+        RegistryError: As for `make_entry`.
+    """
+    source = str(file.source)
+    merged = {**file.options, **options}
+    chooser = SOURCES[source].member
+    if chooser is not None and member is not None:
+        merged[chooser] = member
+    if file.splits and "held_out" in SOURCES[source].options:
+        # A column made of other members would carry what is reported on into what is learnt on.
+        reported = [x for split in ("dev", "eval") for x in file.splits.get(split, ())]
+        merged.setdefault("held_out", reported)
+    entry = make_entry(source, merged, origin=file.path)
+    # Under other options it is another registry, of which nothing is recorded.
+    is_same = set(options) <= {"subsample", "subsample_seed", chooser}
+    recorded = file.recorded(merged.get(chooser)) if is_same and chooser else file.recorded(None)
+    return replace(entry, recorded=recorded if is_same else {}, origin=file.path)
+
+
+def _only_entry(file: RegistryFile, options: Mapping[str, Any]) -> Entry:
+    """The entry of a registry file that is to name one registry."""
+    chooser = SOURCES[file.source].member if file.source is not None else None
+    if file.is_panel and (chooser is None or chooser not in options):
+        choose = f", or say {chooser}=... for one of them" if chooser is not None else ""
+        msg = f"{file.path} names a panel, not one registry; use load_panel{choose}."
+        raise RegistryError(msg)
+    return entry_of(file, options)
+
+
+def _resolve_table(path: Path, options: Mapping[str, Any]) -> Entry:
+    """The entry of a table's path."""
+    if path.suffix.lower() not in TABLE_SUFFIXES:
         msg = f"{path} is no registry. {_path_hint(str(path))}"
         raise RegistryError(msg)
-    _check_is_file(path, "a table or a registry file")
-    if suffix in TABLE_SUFFIXES:
-        return make_entry("table", {**options, "path": path})
-    written = _read_options(path)
-    source = written.pop("source", None)
-    if source is None:
-        msg = f"{path} has no key 'source'; a registry file says which source its options are for."
+    if "path" in options:
+        msg = (
+            f"path={str(options['path'])!r} was given beside the table {path}. Leave one of them "
+            "out."
+        )
         raise RegistryError(msg)
-    if not isinstance(source, str) or source not in SOURCES:
-        msg = f"{path} names the unknown source {source!r}. {suggest_source(str(source))}"
-        raise RegistryError(msg)
-    if source == "table":
-        if "path" not in written:
-            msg = f"{path} has no key 'path'; a table needs one, relative to the registry file."
-            raise RegistryError(msg)
-        written["path"] = path.parent / _path_option(written["path"])
-        written.setdefault("name", path.stem)
-    return make_entry(source, {**written, **options}, origin=path)
+    check_is_file(path, "a table or a registry file")
+    return make_entry("table", {**options, "path": path})
 
 
 def make_entry(source: str, options: Mapping[str, Any], origin: Path | None = None) -> Entry:
@@ -136,9 +219,14 @@ def make_entry(source: str, options: Mapping[str, Any], origin: Path | None = No
     """
     info = SOURCES[source]
     own = dict(options)
-    if source == "table":
-        own = _table_options(own, beside=origin is None)
+    if source == "table" and origin is None and own.get("path") is not None:
+        own = {**_options_beside(path_of(own["path"]).absolute()), **own}
     _check_names(info, own, origin)
+    own = _with_files(info, own, origin)
+    names_kept = own.pop("excel_names", None)
+    if names_kept not in (None, KEEP):
+        msg = f"excel_names={names_kept!r} is not usable; expected {KEEP!r}."
+        raise RegistryError(msg)
     size, seed = own.pop("subsample", None), own.pop("subsample_seed", 0)
     if isinstance(seed, bool) or not isinstance(seed, int):
         msg = f"subsample_seed={seed!r} is not usable; expected a whole number."
@@ -147,10 +235,12 @@ def make_entry(source: str, options: Mapping[str, Any], origin: Path | None = No
     if not isinstance(salt, str | bytes):
         msg = f"salt is of type {type(salt).__name__}; expected bytes or str."
         raise RegistryError(msg)
-    label = own.pop("name", info.name)
+    label = own.pop("name", Path(own["path"]).stem if info.needs_path else info.name)
     if not isinstance(label, str) or not label.strip():
         msg = f"name={label!r} is not usable; expected a text."
         raise RegistryError(msg)
+    if info.member is not None and own.get(info.member) is not None:
+        label = f"{label}/{own[info.member]}"
     if info.has_instances:
         label = f"{label}/{own.setdefault('instance', 0)}"
     for option, default in info.renaming.items():
@@ -161,34 +251,54 @@ def make_entry(source: str, options: Mapping[str, Any], origin: Path | None = No
         label += "+salted"
     name = label if size is None else f"{label}+subsample={size},subsample_seed={seed}"
     raw = salt.encode() if isinstance(salt, str) else salt
-    return Entry(name, source, own, label, size, seed, raw)
+    return Entry(name, source, own, label, size, seed, raw, names_kept == KEEP)
 
 
-def _table_options(options: dict[str, Any], *, beside: bool) -> dict[str, Any]:
-    """A table's options, with its name, its absolute path and those of the file beside it."""
-    if "path" not in options:
-        msg = "The source 'table' needs path=...; or give the path of the table itself."
+def _with_files(info: SourceInfo, options: dict[str, Any], origin: Path | None) -> dict[str, Any]:
+    """The options with absolute paths of files that exist."""
+    if info.needs_path and options.get("path") is None:
+        also = "; or give the path of the table itself" if info.name == "table" else ""
+        msg = f"The source {info.name!r} needs path=...{also}."
         raise RegistryError(msg)
-    path = _path_option(options["path"]).absolute()
-    _check_is_file(path, "a table")
-    written: dict[str, Any] = {}
+    for option in info.paths:
+        if options.get(option) is not None:
+            path = path_of(options[option], option).absolute()
+            named = f" ({option}={f' in {origin}' if origin is not None else ''})"
+            check_is_file(path, "a table" if option == "path" else "a file", named)
+            options[option] = path
+    return options
+
+
+def _options_beside(path: Path) -> dict[str, Any]:
+    """The options of a table that the registry file beside it declares."""
     sidecar = next((f for s in FILE_SUFFIXES if (f := path.with_suffix(s)).is_file()), None)
-    if beside and sidecar is not None:
-        written = _read_options(sidecar)
-        if written.pop("source", "table") != "table":
-            msg = f"{sidecar} lies beside a table but is for another source; expected 'table'."
-            raise RegistryError(msg)
-        # A registry file may lie beside its own table.
-        meant = sidecar.parent / _path_option(written.pop("path", path))
-        if meant.resolve() != path.resolve():
-            msg = f"{sidecar} lies beside {path.name} but is for {meant}. Rename one of the two."
-            raise RegistryError(msg)
-        _check_names(SOURCES["table"], written, sidecar)
-    return {"name": path.stem, **written, **options, "path": path}
+    if sidecar is None:
+        return {}
+    written = read_mapping(sidecar)
+    source = written.pop("source", "table")
+    if source != "table":
+        msg = (
+            f"{sidecar} lies beside {path.name} but is for another source, {source!r}; load "
+            f"{sidecar} itself, or rename it."
+        )
+        raise RegistryError(msg)
+    # A registry file may lie beside its own table.
+    meant = sidecar.parent / path_of(written.pop("path", path))
+    if meant.resolve() != path.resolve():
+        msg = f"{sidecar} lies beside {path.name} but is for {meant}. Rename one of the two."
+        raise RegistryError(msg)
+    _check_names(SOURCES["table"], written, sidecar)
+    return written
 
 
 def _check_names(info: SourceInfo, options: Mapping[str, Any], origin: Path | None) -> None:
     known = (*info.options, *COMMON_OPTIONS)
+    if info.member is not None and f"{info.member}s" in options:
+        msg = (
+            f"{info.member}s= means a panel, not one registry: use load_panel, or {info.member}= "
+            "for one."
+        )
+        raise RegistryError(msg)
     for option in options:
         if option not in known:
             where = f" (in {origin})" if origin is not None else ""
@@ -198,19 +308,6 @@ def _check_names(info: SourceInfo, options: Mapping[str, Any], origin: Path | No
             raise RegistryError(msg)
 
 
-def _read_options(path: Path) -> dict[str, Any]:
-    """The mapping that a YAML file holds."""
-    try:
-        content = load_yaml(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        msg = f"{path} is not readable YAML: {' '.join(str(error).split())}"
-        raise RegistryError(msg) from error
-    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
-        msg = f"{path} holds no options; expected lines such as `threshold: -0.5`."
-        raise RegistryError(msg)
-    return content
-
-
 def is_file_name(text: str) -> bool:
     """True when the text ends like the path of a table or a registry file."""
     return text.lower().endswith((*TABLE_SUFFIXES, *FILE_SUFFIXES))
@@ -218,8 +315,10 @@ def is_file_name(text: str) -> bool:
 
 def suggest_source(word: str) -> str:
     """The sentence that names the nearest source and lists all."""
-    near = suggest(word, SOURCES)
-    return near if near.startswith("Available") else f"{near} Available: {', '.join(SOURCES)}."
+    near = suggest(word, (*SOURCES, *remembered_names()))
+    if near.startswith("Available"):
+        return near
+    return f"{near} Available: {', '.join((*SOURCES, *remembered_names()))}."
 
 
 def _path_hint(text: str) -> str:
@@ -228,20 +327,33 @@ def _path_hint(text: str) -> str:
     return f"A path must end in one of {endings}{'; this one ' + there if there else '.'}"
 
 
-def _path_option(value: object) -> Path:
-    if not isinstance(value, str | Path):
-        msg = f"path={value!r} is not usable; expected a text."
-        raise RegistryError(msg)
-    return Path(value).expanduser()
+def check_is_file(path: Path, expected: str, named: str = "") -> None:
+    """Raise unless the path is that of a file.
 
+    Args:
+        path: What is looked for.
+        expected: What it should be, for the message.
+        named: Where the path comes from, for the message.
 
-def _check_is_file(path: Path, expected: str) -> None:
+    Raises:
+        RegistryError: It does not exist or is a folder.
+    """
     kind = _kind(path)
     if kind != "file":
         what = "is a folder" if kind == "folder" else "does not exist"
         where = "" if path.is_absolute() else f" Looked in {Path.cwd()}."
-        msg = f"{path} {what}; expected {expected}.{where}"
+        msg = f"{path} {what}{named}; expected {expected}.{where}"
         raise RegistryError(msg)
+
+
+def _mend_hash(entry: Entry) -> str:
+    """What to do when the data are not those whose hashes were recorded."""
+    if entry.origin is not None and find(entry.origin.stem) == entry.origin:
+        return (
+            f"Put the file back as it was, or run `cads registry add {entry.options.get('path')} "
+            f"--name {entry.origin.stem}` with the options of before and --replace."
+        )
+    return f"Put the data back as they were, or take the hashes out of {entry.origin}."
 
 
 def _kind(path: Path) -> Literal["file", "folder", "nothing"]:
@@ -252,11 +364,3 @@ def _kind(path: Path) -> Literal["file", "folder", "nothing"]:
         if path.exists():
             return "file"
     return "nothing"
-
-
-def _expanded(path: Path) -> Path:
-    try:
-        return path.expanduser()
-    except RuntimeError as error:
-        msg = f"{path} names the folder of a user that does not exist."
-        raise RegistryError(msg) from error

@@ -1,4 +1,4 @@
-"""A registry from a user's own table: one row a candidate, with an effect, a label or both.
+"""A registry from a user's own CSV, TSV or Parquet table: one row a candidate.
 
 Which column is what, which direction is a hit and where the threshold lies are declared, never
 guessed: a missing declaration is an error that prints the options to add. Nothing that equals the
@@ -18,9 +18,19 @@ from numpy.typing import NDArray
 
 from cads_env.errors import RegistryError
 from cads_env.registry import Oracle, Registry, SideTable
-from cads_env.registry_checks import check_identifiers, check_truth, listed
-from cads_env.sources.barrier import check_barrier
-from cads_env.sources.delimited import TextTable, describe_columns, number, read_delimited
+from cads_env.registry_checks import check_identifiers, listed
+from cads_env.sources.declared import (
+    check_choice,
+    check_flag,
+    check_list,
+    check_number,
+    check_signal,
+    refuse,
+)
+from cads_env.sources.delimited import TextTable, number, read_delimited
+from cads_env.sources.layouts import recognise
+from cads_env.sources.parquet import SUFFIX, read_parquet
+from cads_env.sources.truth import Truth, make_pair
 
 Float64s = NDArray[np.float64]
 Labels = NDArray[np.bool_]
@@ -75,30 +85,29 @@ class TableOptions:
         for option in ("identifier", "effect", "label", "description", "prior", "module"):
             value = getattr(self, option)
             if not isinstance(value, str) and (value is not None or option == "identifier"):
-                _refuse(option, value, "a text")
+                refuse(option, value, "a text")
         for option in ("direction", "prior_direction"):
-            if getattr(self, option) not in (None, *DIRECTIONS):
-                _refuse(option, getattr(self, option), "'lower' or 'higher'")
-        if self.threshold is not None and not _is_number(self.threshold):
-            _refuse("threshold", self.threshold, "a finite number")
-        if self.signal is not None:
-            pair = list(self.signal) if isinstance(self.signal, Sequence) else []
-            if len(pair) != 2 or not all(map(_is_number, pair)) or not pair[1] <= 0 < pair[0]:
-                _refuse("signal", self.signal, "(hit, null) with hit > 0 and null <= 0")
-        is_list = isinstance(self.features, Sequence) and not isinstance(self.features, str)
-        if not is_list or not all(isinstance(x, str) for x in self.features):
-            _refuse("features", self.features, "a list of column names")
-        if not isinstance(self.drop_missing, bool):
-            _refuse("drop_missing", self.drop_missing, "true or false")
+            check_choice(option, getattr(self, option), DIRECTIONS, optional=True)
+        check_number("threshold", self.threshold)
+        check_signal(self.signal)
+        check_list("features", self.features, "column names")
+        check_flag("drop_missing", self.drop_missing)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is looked at, where it is there."""
+        named = (self.identifier, self.effect, self.label, self.prior, self.module, *self.features)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
 def load_table(
     source: str, *, name: str, path: Path, salt: bytes = b"", **options: Any
 ) -> tuple[Registry, Oracle]:
-    """A registry from a CSV or TSV file.
+    """A registry from a CSV, TSV or Parquet file.
 
     u = threshold - effect where lower is a hit, effect - threshold where higher is. A candidate is
     a hit when u > 0, unless the table has labels. A table with labels alone needs `signal`.
+    Candidates are put in the order of their names, since a file's own order may follow its effects.
 
     Args:
         source: Name of the source.
@@ -113,7 +122,7 @@ def load_table(
     """
     del source
     declared = TableOptions(**options)
-    table = read_delimited(path, sep=declared.sep)
+    table = _read(path, declared)
     has_effect = _has_column(table, declared.effect, "effect", declared="effect" in options)
     has_label = _has_column(table, declared.label, "label", declared="label" in options)
     _check_declarations(table, declared, has_effect=has_effect, has_label=has_label)
@@ -131,15 +140,23 @@ def load_table(
     truth = signal > 0 if labels is None else labels
     if labels is not None and has_effect and "label" not in options:
         _check_undeclared_labels(labels, signal > 0, identifiers, path)
-    check_truth(signal, truth, name, identifiers)
-    registry = Registry(
+    return make_pair(
+        Truth(signal, truth),
         name=name,
+        salt=salt,
         identifiers=identifiers,
         description=_description(declared, len(identifiers), has_label, dropped),
         side_tables=_side_tables(table, declared),
     )
-    check_barrier(registry, signal, truth)
-    return registry, Oracle(signal, truth, name, 0, salt)
+
+
+def _read(path: Path, options: TableOptions) -> TextTable:
+    if path.suffix.lower() != SUFFIX:
+        return read_delimited(path, sep=options.sep)
+    if options.sep is not None:
+        msg = f"sep={options.sep!r} has no meaning for {path}, a Parquet file. Leave sep out."
+        raise RegistryError(msg)
+    return read_parquet(path, columns=options.columns)
 
 
 def _check_undeclared_labels(
@@ -174,11 +191,12 @@ def _check_declarations(
     table: TextTable, options: TableOptions, *, has_effect: bool, has_label: bool
 ) -> None:
     """Raise, with the options to add, when a declaration is missing or has no meaning here."""
-    columns = describe_columns(table.columns)
+    columns = table.listing
     if not has_effect and not has_label:
         msg = (
             f"{table.path} has neither a column 'effect' nor a column 'label'. {columns} Add "
             "effect=... with direction=lower (or higher) and threshold=..., or label=...."
+            f"{_looks_like(table.path)}"
         )
         raise RegistryError(msg)
     missing: list[str] = []
@@ -212,6 +230,16 @@ def _check_declarations(
         kind = "effects" if has_effect else "labels alone"
         msg = f"{table.path} has {kind}; still to be declared: {'; '.join(missing)}."
         raise RegistryError(msg)
+
+
+def _looks_like(path: Path) -> str:
+    """The sentence on what a file is, where its layout is a known one; else nothing."""
+    layout = next(iter(recognise(path)), None)
+    if layout is None:
+        return ""
+    other = layout.source not in (None, "table")
+    reader = f", which the source {layout.source!r} reads" if other else ""
+    return f" It looks like {layout.title}{reader}. {layout.advice}"
 
 
 def _identifiers(table: TextTable, column: str) -> tuple[str, ...]:
@@ -351,17 +379,3 @@ def _description(options: TableOptions, m: int, has_label: bool, dropped: int) -
     if dropped:
         text = f"{text} {dropped:,} candidates without a measured effect were left out."
     return text
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond every float
-        return False
-
-
-def _refuse(option: str, value: object, expected: str) -> None:
-    msg = f"{option}={value!r} is not usable; expected {expected}."
-    raise RegistryError(msg)
