@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from collections.abc import Callable
 from typing import Annotated, Final
 
 import typer
 
 from cads_env import __version__
+from cads_env.cli.compare import compare, merge, split
+from cads_env.cli.doctor import doctor
+from cads_env.cli.export import export
 from cads_env.cli.registry import registry_app
+from cads_env.cli.report import report
 from cads_env.cli.run import agents, run
 from cads_env.cli.terminal import ERR, OUT, USER_ERROR
-from cads_env.errors import CadsError
+from cads_env.errors import CadsError, RunError
 
 COMMAND_GROUP: Final = "cads_env.commands"
 
@@ -28,6 +33,12 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(agents)
+app.command()(compare)
+app.command()(merge)
+app.command()(split)
+app.command()(export)
+app.command()(report)
+app.command()(doctor)
 app.add_typer(registry_app, name="registry")
 
 
@@ -43,11 +54,29 @@ def about(
 
 def _add_commands_of_others() -> None:
     for point in importlib.metadata.entry_points(group=COMMAND_GROUP):
-        command = point.load()
+        try:
+            command = point.load()
+        # Somebody's broken package must not take every other command with it.
+        except (Exception, SystemExit) as error:
+            command = _broken(point, error)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=point.name)
         else:
             app.command(point.name)(command)
+
+
+def _broken(point: importlib.metadata.EntryPoint, error: BaseException) -> Callable[[], None]:
+    """A command that says why the one of this name cannot be imported."""
+    msg = (
+        f"The command {point.name!r} ({point.value}) cannot be imported: {type(error).__name__}: "
+        f"{error}. Install its package again, or remove it; `cads doctor` names it."
+    )
+
+    def command() -> None:
+        raise RunError(msg)
+
+    command.__doc__ = "Cannot be imported; call it to read why."
+    return command
 
 
 def main() -> None:

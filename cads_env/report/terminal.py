@@ -11,9 +11,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cads_env.report.wording import visible
 from cads_env.run.result import SMALLEST_RANGE, ArmResult, RunResult, show_ratio
 
 SYNTHETIC_NOTE: Final = "synthetic: plumbing and calibration, not biology"
+REASON_SHOWN: Final = 300
+"""Characters of a failure's reason that are shown."""
 
 
 def facts(rows: Sequence[tuple[str, str]]) -> Table:
@@ -82,10 +85,12 @@ def _cells(arm: ArmResult) -> list[str]:
 def _notes(result: RunResult) -> list[str]:
     counts = {arm.n for arm in result.arms.values()}
     n = f"n = {counts.pop()}" if len(counts) == 1 else _counts_by_arm(result)
+    methods = " / ".join(sorted({arm.net.method for arm in result.arms.values() if arm.n}))
     notes = [
         f"{n} campaigns, {result.scope}, {result.identifiers} identifiers.",
         "true, false: mean certified hits and nulls; FDR<: 95 % upper bound of P(any false).",
-        "twin: the same loop with the proposer removed. net = true - twin, paired t interval.",
+        "twin: the same loop with the proposer removed. net = true - twin, with its interval"
+        f"{f' ({methods})' if methods else ''}.",
         "norm = net / (reference - twin). reach: proposal slots early enough to be certified, of "
         "all. det.: net found with 80 % power at this n.",
         "* proposes by the true effects: no agent, the yardstick of norm.",
@@ -105,11 +110,19 @@ def _notes(result: RunResult) -> list[str]:
     if result.failures:
         notes.append("Failed campaigns are left out of their arm; reference* covers all.")
     notes += [
-        f"failed: {f.arm} on {f.registry}, seed {f.seed}: {f.reason}" for f in result.failures
+        f"failed: {visible(f.arm)} on {visible(f.registry)}, seed {f.seed}: "
+        f"{visible(f.reason, REASON_SHOWN)}"
+        for f in result.failures
     ]
     if result.folder is not None:
         notes.append(f"Files: {result.folder}")
     return notes
+
+
+def _interval(result: RunResult) -> str:
+    """How the interval of the net is made, which the registries decide."""
+    several = any(arm.net.registries > 1 for arm in result.arms.values())
+    return "t interval on registry means" if several else "paired t interval over seeds"
 
 
 def _counts_by_arm(result: RunResult) -> str:
