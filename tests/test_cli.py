@@ -182,17 +182,26 @@ def test_agents_registries_and_version_are_listed(
     assert capsys.readouterr().out.startswith("cads-env 0")
 
 
-def test_an_interrupted_run_says_so_and_marks_its_folder(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "cads_env", "run", "--seeds", "0-400", "--agent", "random"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupted_run_says_so_and_marks_its_folder(jobs: str, tmp_path: Path) -> None:
+    command = [
+        *(sys.executable, "-m", "cads_env", "run", "--registry", "synthetic-depmap-6000:dev"),
+        *("--seeds", "0-400", "--agent", "random", "--jobs", jobs),
+    ]
+    # A group of its own gets the signal as all processes of a terminal do.
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, start_new_session=True
+    )
     rows = tmp_path / "runs" / "0001" / "campaigns.jsonl"
     deadline = time.monotonic() + 60
     while not (rows.exists() and rows.stat().st_size) and time.monotonic() < deadline:
         time.sleep(0.05)
-    os.kill(process.pid, signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted" in stderr
+    assert "with --out runs/0001 the same command goes on" in " ".join(stderr.split())
+    assert "Traceback" not in stderr
     manifest = json.loads((tmp_path / "runs/0001/manifest.json").read_text())
     assert manifest["status"] == "interrupted"
     assert all(json.loads(line)["arm"] == "random" for line in rows.read_text().splitlines())
