@@ -195,6 +195,11 @@ class Panel:
         """The registries' names, in order."""
         return tuple(entry.name for entry in self._entries)
 
+    def told(self, i: int) -> dict[str, Any]:
+        """Source and options of registry i for a manifest; empty for one that was handed in."""
+        entry = self._entries[i]
+        return entry.told if isinstance(entry, Entry) else {}
+
     @property
     def read_from_files(self) -> tuple[int, ...]:
         """Positions of the registries that are not drawn from a generator."""

@@ -101,7 +101,7 @@ def _sources(entries: list[Mapping[str, Any]]) -> dict[str, SourceInfo | None]:
     found: dict[str, SourceInfo | None] = {}
     for entry in entries:
         base = str(entry.get("name", "?")).partition("/")[0].partition("+")[0]
-        found.setdefault(base, SOURCES.get(base))
+        found.setdefault(base, SOURCES.get(str(entry.get("source", base))))
     return found
 
 

@@ -6,8 +6,9 @@ Copies what the manifest holds; what it does not hold is "not recorded".
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from cads_env.errors import ProtocolError, RecordError
@@ -16,6 +17,7 @@ from cads_env.report.content import Code, Paragraph, Section, Table, Terms
 from cads_env.report.wording import UNDEFINED, ranges, visible
 from cads_env.run.agents import ENTRY_POINT_GROUP
 from cads_env.run.result import RunResult
+from cads_env.sources import SOURCES
 
 NOT_RECORDED: Final = "not recorded"
 _LONGEST: Final = 2_000
@@ -113,8 +115,8 @@ def provenance_section(result: RunResult) -> Section:
             agents,
             files,
             Paragraph(
-                "To repeat the run (the path of a table or file, the options of its source and "
-                "secret salts are not recorded and have to be given again):"
+                "To repeat the run (files stand here without their folders, and secret salts "
+                "not at all):"
             ),
             Code(command(result)),
         ),
@@ -151,10 +153,34 @@ def command(result: RunResult) -> str:
 
 def _panel_words(result: RunResult, config: Mapping[str, Any]) -> list[str]:
     names = [str(n) for n in config.get("registries", [])]
+    file_words = _file_words(result.manifest.get("registries", []), names)
+    if file_words:
+        return file_words
     # A split has a colon; other panels are the list of their registries.
     if ":" in result.panel and ", " not in result.panel:
         return ["--panel", result.panel]
     return [word for name in names or [result.panel] for word in ("--registry", name)]
+
+
+def _file_words(entries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+    """The registries of one file as a source with its options; empty where that is not known."""
+    sources = {str(entry.get("source")) for entry in entries}
+    info = SOURCES.get(min(sources, default=""))
+    if len(sources) != 1 or info is None or info.has_instances or not info.needs_path:
+        return []
+    if {str(entry.get("name")) for entry in entries} != set(names):
+        return []
+    options = [dict(entry.get("options") or {}) for entry in entries]
+    members = [own.pop(info.member, None) for own in options] if info.member else [None]
+    if any(own != options[0] for own in options) or (len(entries) > 1 and None in members):
+        return []
+    shared = options[0]
+    if info.member and members[0] is not None:
+        several = len(members) > 1
+        shared[f"{info.member}s" if several else info.member] = members if several else members[0]
+    first = shared.pop("path", "FILE") if info.name == "table" else info.name
+    pairs = [f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in shared.items()]
+    return ["--registry", str(first), *(word for pair in pairs for word in ("-O", pair))]
 
 
 def _protocol_words(result: RunResult) -> list[str]:

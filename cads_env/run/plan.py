@@ -118,7 +118,8 @@ class Player:
         best = play_reference(registry, oracle, plan.protocol, seed)
         outcome = score(best, twin, oracle, plan.certificate).outcome
         campaign = Campaign(registry, oracle, seed, twin, outcome.twin_true, outcome.true)
-        return campaign, describe(*pair)
+        info = describe(*pair) | plan.panel.told(seed % len(plan.panel))
+        return campaign, info
 
     def _play_arm(
         self, spec: AgentSpec, campaign: Campaign, rows: dict[str, list[dict[str, Any]]]

@@ -7,6 +7,7 @@ that exists. Never opens a table and never draws a number: that is a source's wo
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -59,6 +60,18 @@ class Entry:
     keeps_excel_names: bool = False
     recorded: Mapping[str, str] = field(default_factory=dict)
     origin: Path | None = None
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Source and options as JSON values for a manifest: files by name alone, no secret."""
+        plain = {
+            option: value.name if isinstance(value, Path) else value
+            for option, value in self.options.items()
+            if value is not None
+        }
+        if self.subsample is not None:
+            plain |= {"subsample": self.subsample, "subsample_seed": self.subsample_seed}
+        return {"source": self.source, "options": json.loads(json.dumps(plain, default=str))}
 
     def load(self) -> Pair:
         """The registry and its oracle."""
