@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from cads_env.errors import RegistryError
 from cads_env.registry import Oracle, Registry, SideTable
-from cads_env.registry_checks import check_identifiers, check_truth, listed
-from cads_env.sources.barrier import check_barrier
+from cads_env.registry_checks import check_identifiers, listed
 from cads_env.sources.decimals import SCALE
 from cads_env.sources.declared import check_choice, check_flag, check_list, is_number, refuse
 from cads_env.sources.depmap_models import Models, read_models
 from cads_env.sources.matrix import Matrix, open_matrix
+from cads_env.sources.truth import Truth, make_pair
 
 Float64s = NDArray[np.float64]
 Labels = NDArray[np.bool_]
@@ -132,16 +132,16 @@ def load_depmap(
     if probabilities is not None:
         labels = probabilities[kept] > DEPENDENT
         _check_labels(signal, labels, effects[kept], declared.threshold)
-    check_truth(signal, labels, name, identifiers)
     prior = _prior(declared, matrix, line, kept)
-    registry = Registry(
+    return make_pair(
+        Truth(signal, labels),
         name=name,
+        salt=salt,
         identifiers=identifiers,
         description=_description(declared, models, identifiers, int(np.count_nonzero(~kept))),
         side_tables={} if prior is None else {"prior": prior},
+        advice="Say prior=none to do without.",
     )
-    check_barrier(registry, signal, labels)
-    return registry, Oracle(signal, labels, name, 0, salt)
 
 
 def lines_of(*, path: Path, **options: Any) -> tuple[str, ...]:

@@ -55,20 +55,20 @@ def load(path: Path, line: str = ONE, **options: Any) -> tuple[Registry, Oracle]
 def test_u_is_the_threshold_minus_the_effect_of_the_line(effect: Path) -> None:
     registry, oracle = load(effect)
     assert registry.name == oracle.panel == f"CRISPRGeneEffect/{ONE}"
-    assert registry.identifiers == ("HLA-A", "NKX2-1", "H3-3A", "KRAS")
-    assert oracle.signal == pytest.approx([-0.6, 0.75, 0.1, -0.5])
-    assert oracle.labels.tolist() == [False, True, True, False]
-    assert load(effect, threshold=-1.0)[1].labels.tolist() == [False, True, False, False]
+    assert registry.identifiers == ("H3-3A", "HLA-A", "KRAS", "NKX2-1")
+    assert oracle.signal == pytest.approx([0.1, -0.6, -0.5, 0.75])
+    assert oracle.labels.tolist() == [True, False, False, True]
+    assert load(effect, threshold=-1.0)[1].labels.tolist() == [False, False, False, True]
 
 
 def test_the_prior_is_minus_the_mean_of_the_other_lines_and_0_where_they_have_none(
     effect: Path,
 ) -> None:
     table = load(effect)[0].side_tables["prior"]
-    assert table.values == pytest.approx([0.3, 0.65, 0.5 / 3, -0.1], abs=1e-9)
+    assert table.values == pytest.approx([0.5 / 3, 0.3, -0.1, 0.65], abs=1e-9)
     assert "3 other cell lines" in table.description
     registry, _ = load(effect, "ACH-000004", prior=["ACH-000002", "ACH-000003", "ACH-000004"])
-    assert registry.side_tables["prior"].values == pytest.approx([-0.3, -0.1, 0.0], abs=1e-9)
+    assert registry.side_tables["prior"].values == pytest.approx([-0.1, -0.3, 0.0], abs=1e-9)
     assert "0 for 1 genes" in registry.side_tables["prior"].description
     assert load(effect, prior="none")[0].side_tables == {}
 
@@ -103,7 +103,7 @@ def test_a_prior_that_is_the_truth_in_another_dress_is_refused(tmp_path: Path) -
 
 def test_genes_without_a_value_are_dropped_and_counted_unless_refused(effect: Path) -> None:
     registry, _ = load(effect, "ACH-000004")
-    assert registry.identifiers == ("HLA-A", "H3-3A", "KRAS")
+    assert registry.identifiers == ("H3-3A", "HLA-A", "KRAS")
     assert "1 genes without a measured value were left out" in registry.description
     with pytest.raises(RegistryError, match="1 genes have no value in ACH-000004: 'NKX2-1"):
         load(effect, "ACH-000004", drop_missing=False)
@@ -112,7 +112,7 @@ def test_genes_without_a_value_are_dropped_and_counted_unless_refused(effect: Pa
 def test_probabilities_of_dependency_are_joined_by_name_and_label(effect: Path) -> None:
     dependency = effect.parent / "Dependency.csv"
     registry, oracle = load(effect, dependency=dependency)
-    assert oracle.labels.tolist() == [False, True, True, False]
+    assert oracle.labels.tolist() == [True, False, False, True]
     assert "probability of dependency above 0.5" in registry.description
     assert load(effect, "ACH-000004", dependency=dependency)[0].m == 3
 
@@ -127,7 +127,7 @@ def test_the_description_tells_name_disease_and_lineage_where_the_models_do(effe
 
 
 def test_full_identifiers_keep_the_number(effect: Path) -> None:
-    assert load(effect, identifiers="full")[0].identifiers[0] == "HLA-A (1)"
+    assert load(effect, identifiers="full")[0].identifiers[0] == "H3-3A (3)"
 
 
 def test_genes_in_rows_give_the_same_registry(effect: Path) -> None:
@@ -240,8 +240,8 @@ def test_lines_of_dev_and_eval_are_held_out_of_every_prior(effect: Path) -> None
     panel = load_panel(file)
     assert panel.names == ("lines/ACH-000001", "lines/ACH-000003", "lines/ACH-000004")
     # Line 2 and the other line of train alone.
-    assert panel[0][0].side_tables["prior"].values[1] == pytest.approx(0.65, abs=1e-9)
-    assert panel[0][0].side_tables["prior"].values[0] == pytest.approx(-0.3, abs=1e-9)
+    assert panel[0][0].side_tables["prior"].values[3] == pytest.approx(0.65, abs=1e-9)
+    assert panel[0][0].side_tables["prior"].values[1] == pytest.approx(-0.3, abs=1e-9)
     before = [panel[i][0].side_tables["prior"].values.tobytes() for i in range(3)]
     effect.write_text(EFFECT.replace("ACH-000004,-0.9,,-0.7", "ACH-000004,-0.8,,-0.3"))
     again = load_panel(file)
