@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
 from cads_env.errors import RunError, error_text, suggest
+from cads_env.files import write_whole
 from cads_env.report.assemble import build_report
 from cads_env.report.datasheet import datasheet_sections
 from cads_env.report.html import html_page
@@ -56,7 +55,7 @@ def write_report(
     try:
         place.mkdir(parents=True, exist_ok=True)
         for name, text in pages.items():
-            _replace(place / name, text)
+            write_whole(place / name, [text.encode("utf-8")])
     except (OSError, ValueError) as error:
         msg = f"The report cannot be written into {str(folder)!r}: {error_text(error)}."
         raise RunError(msg) from error
@@ -76,21 +75,3 @@ def check_formats(formats: Collection[str]) -> None:
     if not formats:
         msg = f"No format was named; expected some of {', '.join(FORMATS)}."
         raise RunError(msg)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write under a name of its own and rename, so that readers see the old file or the new."""
-    handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files that only their owner can read.
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(partial).chmod(0o666 & ~mask)
-        Path(partial).replace(path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise

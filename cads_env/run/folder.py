@@ -20,8 +20,9 @@ from typing import IO, Any, Final
 from filelock import FileLock, Timeout
 
 from cads_env.errors import RunError, error_text
+from cads_env.files import is_partial, write_whole
 from cads_env.run.manifest import MANIFEST_FILE, check_same_run, read_manifest
-from cads_env.run.mend import in_order, mend, replace_with, whole_lines
+from cads_env.run.mend import in_order, mend, whole_lines
 from cads_env.run.plan import Played
 from cads_env.run.rows import ROW_FILES, Key
 from cads_env.values import plain_text
@@ -30,8 +31,8 @@ LOG_FILE: Final = "log.jsonl"
 LOCK_FILE: Final = ".lock"
 DEFAULT_ROOT: Final = "runs"
 
-_UNCOUNTED: Final = (LOCK_FILE, f"{MANIFEST_FILE}.partial", ".DS_Store")
-"""Names that do not make a folder used."""
+_UNCOUNTED: Final = (LOCK_FILE, ".DS_Store")
+"""Names that do not make a folder used; nor does what a killed process did not finish."""
 
 
 def json_line(row: Mapping[str, Any]) -> str:
@@ -136,7 +137,9 @@ class RunFolder:
             raise
 
     def _begin(self, manifest: Mapping[str, Any], retry_failed: bool, new: bool) -> None:
-        used = [p.name for p in self._place.iterdir() if p.name not in _UNCOUNTED]
+        used = [
+            p.name for p in self._place.iterdir() if p.name not in _UNCOUNTED and not is_partial(p)
+        ]
         if not used:
             self._manifest = dict(manifest)
             self._write_manifest()
@@ -327,14 +330,7 @@ class RunFolder:
 
     def _write_manifest(self) -> None:
         text = json.dumps(self._manifest, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
-
-        def fill(partial: Path) -> None:
-            with partial.open("w", encoding="ascii", newline="\n") as handle:
-                handle.write(text)
-                handle.flush()
-                os.fsync(handle.fileno())
-
-        replace_with(self._place / MANIFEST_FILE, fill)
+        write_whole(self._place / MANIFEST_FILE, [text.encode("ascii")])
 
 
 def sha256_of(path: Path) -> str:

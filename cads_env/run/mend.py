@@ -7,19 +7,15 @@ whole file. Knows the key of a row and nothing else of it.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from cads_env.errors import RecordError
+from cads_env.files import is_partial, write_whole
 from cads_env.run.rows import ROW_FILES, Key
-
-PARTIAL_SUFFIX: Final = ".partial"
-"""Ending of a file that is not finished; whoever finds one may delete it."""
 
 
 class Line(NamedTuple):
@@ -83,7 +79,7 @@ def mend(folder: Path, *, drop_failures: bool) -> tuple[set[Key], set[Key]]:
         RecordError: A line that is not the last one is damaged, or a campaign stands there twice.
         OSError: A file cannot be read or written.
     """
-    for leftover in folder.glob(f"*{PARTIAL_SUFFIX}"):
+    for leftover in filter(is_partial, list(folder.iterdir())):
         leftover.unlink()
     done = _keys(folder / "campaigns.jsonl")
     failed = set() if drop_failures else _keys(folder / "failures.jsonl") - done
@@ -116,7 +112,7 @@ def _keep_only(path: Path, kept: Collection[Key]) -> None:
     if size == 0:
         path.unlink()
         return
-    rewrite(path, (line.raw for line in whole_lines(path) if line.key in kept))
+    write_whole(path, (line.raw for line in whole_lines(path) if line.key in kept))
 
 
 def in_order(path: Path, rank: Mapping[Key, int]) -> None:
@@ -152,42 +148,4 @@ def in_order(path: Path, rank: Mapping[Key, int]) -> None:
                 source.seek(start)
                 yield source.read(length)
 
-        rewrite(path, rows())
-
-
-def rewrite(path: Path, parts: Iterator[bytes]) -> None:
-    """Replace a file by other content, whole or not at all.
-
-    Args:
-        path: The file.
-        parts: Its new content; may read the old file.
-
-    Raises:
-        OSError: It cannot be written; the old file is still there.
-    """
-
-    def fill(partial: Path) -> None:
-        with partial.open("wb") as handle:
-            for part in parts:
-                handle.write(part)
-            handle.flush()
-            os.fsync(handle.fileno())
-
-    replace_with(path, fill)
-
-
-def replace_with(path: Path, fill: Callable[[Path], None]) -> None:
-    """Write a file under a temporary name and rename it; a failure leaves the old one.
-
-    Args:
-        path: The file to make or to replace.
-        fill: Writes the path that it is given.
-    """
-    partial = path.with_name(path.name + PARTIAL_SUFFIX)
-    try:
-        fill(partial)
-        partial.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        raise
+        write_whole(path, rows())

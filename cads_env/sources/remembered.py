@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,7 @@ from typing import Any, Final
 import platformdirs
 
 from cads_env.errors import RegistryError, suggest
+from cads_env.files import write_whole
 from cads_env.sources import SOURCES
 from cads_env.values import dump_yaml
 
@@ -97,13 +97,7 @@ def write(name: str, content: Mapping[str, Any], *, replace: bool) -> Path:
     text = dump_yaml(dict(content))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=folder, prefix=".", suffix=".part", delete=False
-        ) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(file.name).replace(path)
+        write_whole(path, [text.encode("utf-8")])
     except OSError as error:
         msg = (
             f"{path} cannot be written: {error.strerror or error}. Set the environment variable "

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cads_env import RunResult
+from cads_env import RunResult, files
 from cads_env.cli import main
 from cads_env.errors import RecordError, RunError
-from cads_env.report import write
 from cads_env.report.methods import methods_paragraph
 from cads_env.report.write import write_report
 
@@ -51,7 +50,7 @@ def test_a_file_that_cannot_be_finished_leaves_the_old_one(
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(write.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(RunError, match="No space left"):
         write_report(run, tmp_path)
     assert (tmp_path / "report.html").read_bytes() == before
