@@ -2,17 +2,28 @@
 
 A message says what happened, what was received, what was expected and what to do. Errors that name
 a bad value are `ValueError`s as well, so that a caller who knows nothing of this package still
-catches them.
+catches them. Whatever a message quotes, it stays short and printable.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any, Final
+
+MESSAGE_LIMIT: Final = 2_000
+"""Characters of a message, at most."""
+
+_ENTRY_LIMIT: Final = 80
+_NAMES_LISTED: Final = 40
 
 
 class CadsError(Exception):
-    """Base of every error that cads-env raises on purpose."""
+    """Base of every error that cads-env raises on purpose; the message is made `readable`."""
+
+    def __init__(self, *args: object, **more: Any) -> None:
+        """An error; a text among the arguments may quote what a file or a person wrote."""
+        super().__init__(*(readable(x) if isinstance(x, str) else x for x in args), **more)
 
 
 class RegistryError(CadsError, ValueError):
@@ -76,8 +87,39 @@ def suggest(word: str, options: Iterable[str]) -> str:
     names = sorted(options)
     near = difflib.get_close_matches(word, names, n=1)
     if near:
-        return f"Did you mean {near[0]!r}?"
-    return f"Available: {', '.join(names) or 'none'}."
+        return f"Did you mean {quoted(near[0])}?"
+    shown = ", ".join(quoted(name)[1:-1] for name in names[:_NAMES_LISTED])
+    rest = len(names) - _NAMES_LISTED
+    return f"Available: {shown or 'none'}{f' and {rest:,} more' if rest > 0 else ''}."
+
+
+def quoted(value: object) -> str:
+    """What was received, as a message quotes it: its repr, cut after 80 characters."""
+    if isinstance(value, str) and len(value) > _ENTRY_LIMIT:
+        return repr(f"{value[: _ENTRY_LIMIT - 3]}...")
+    text = repr(value)
+    return text if len(text) <= 4 * _ENTRY_LIMIT else f"{text[: _ENTRY_LIMIT - 3]}..."
+
+
+def printable(text: str) -> str:
+    """The text on one line: white space as spaces, whatever else takes no ink escaped."""
+    if text.isprintable():
+        return text
+    return "".join(
+        x if x.isprintable() else " " if x.isspace() and x not in "\x1c\x1d\x1e\x1f\x85"
+        else repr(x)[1:-1]
+        for x in text
+    )  # fmt: skip
+
+
+def readable(text: str) -> str:
+    """A message as printable lines of 2,000 characters at most in all, cut in its middle."""
+    if text.isprintable() and len(text) <= MESSAGE_LIMIT:
+        return text
+    # What to do stands at the end of a message, so both of its ends are kept.
+    cut = text if len(text) <= 2 * MESSAGE_LIMIT else f"{text[:1_400]} ... {text[-400:]}"
+    cut = "\n".join(map(printable, cut.split("\n")))
+    return cut if len(cut) <= MESSAGE_LIMIT else f"{cut[:1_400]} ... {cut[-400:]}"
 
 
 def error_text(error: Exception) -> str:

@@ -78,8 +78,8 @@ def load_panel(name_or_names: str | Path | Sequence[str | Path], **options: Any)
         repeated = sorted({name for name in names if names.count(name) > 1})
         msg = (
             f"The panel repeats registry names: {', '.join(map(repr, repeated[:_NAMES_SHOWN]))}. "
-            "Leave the doubles out; tables of one file name need a `name:` each in the .yaml file "
-            "beside them."
+            f"Leave the doubles out{f' of {wanted[0]}' if len(wanted) == 1 else ''}; tables of one "
+            "file name need a `name:` each in the .yaml file beside them."
         )
         raise RegistryError(msg)
     panel = Panel(_panel_name(wanted, expansions), tuple(entries))

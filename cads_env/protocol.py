@@ -375,4 +375,10 @@ def protocol_from_mapping(data: Mapping[str, Any], origin: str = "mapping") -> P
     if not isinstance(law_options, Mapping):
         msg = f"Protocol {origin!r}: law_options is {law_options!r}; expected a mapping."
         raise ProtocolError(msg)
-    return Protocol(**data)
+    try:
+        return Protocol(**data)
+    except ProtocolError as error:
+        if origin == "mapping" or origin in str(error):
+            raise
+        msg = f"{origin}: {error}"
+        raise ProtocolError(msg) from error

@@ -6,16 +6,22 @@ Plain values in, an error that lists the offenders out. Never loads or changes a
 from __future__ import annotations
 
 import unicodedata
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cads_env.errors import RegistryError
+from cads_env.errors import RegistryError, quoted
 
 _FILLERS: Final = "\u115f\u1160\u3164\uffa0\u034f\ufe0e\ufe0f"
 """Characters that take no ink although Unicode calls them letters or marks."""
+
+_HELD: Final = 4
+_REMEMBERED: Final = 100_000
+_sound: OrderedDict[tuple[str, ...], None] = OrderedDict()
+"""The last identifiers that passed, at most `_HELD` families of fewer than `_REMEMBERED`."""
 
 _LISTED: Final = 5
 """Offending entries that a message names before it only counts."""
@@ -23,7 +29,7 @@ _LISTED: Final = 5
 
 def listed(entries: Sequence[object]) -> str:
     """The first few entries for a message, and how many more there are."""
-    shown = ", ".join(repr(entry) for entry in entries[:_LISTED])
+    shown = ", ".join(quoted(entry) for entry in entries[:_LISTED])
     rest = len(entries) - _LISTED
     return f"{shown} and {rest} more" if rest > 0 else shown
 
@@ -34,6 +40,8 @@ def check_identifiers(identifiers: Sequence[str], name: str) -> None:
     Raises:
         RegistryError: The message lists the offenders with their positions.
     """
+    if len(identifiers) < _REMEMBERED and _remembered(identifiers):
+        return
     if len(identifiers) < 2:
         msg = f"Registry {name!r} has {len(identifiers)} candidates; expected at least 2."
         raise RegistryError(msg)
@@ -52,6 +60,18 @@ def check_identifiers(identifiers: Sequence[str], name: str) -> None:
         )
         raise RegistryError(msg)
     _check_visible(identifiers, name)
+    if len(identifiers) < _REMEMBERED:
+        _sound[tuple(identifiers)] = None
+        if len(_sound) > _HELD:
+            _sound.popitem(last=False)
+
+
+def _remembered(identifiers: Sequence[str]) -> bool:
+    """Whether the very same identifiers have passed: lines of one file share 18,000 genes."""
+    try:
+        return tuple(identifiers) in _sound
+    except TypeError:  # an entry that cannot be hashed, hence no text
+        return False
 
 
 def _check_visible(identifiers: Sequence[str], name: str) -> None:

@@ -24,7 +24,7 @@ from cads_env.protocol import Feedback, Protocol, load_protocol
 from cads_env.registry import RELABEL_MODES, Oracle, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec, resolve_agents
 from cads_env.run.executors import check_jobs, execute
-from cads_env.run.folder import RunFolder, run_folder
+from cads_env.run.folder import Registries, RunFolder, run_folder
 from cads_env.run.load import rows_as_read
 from cads_env.run.manifest import new_manifest
 from cads_env.run.plan import Plan, Played, Task, check_content, proposer_seed
@@ -111,15 +111,7 @@ def evaluate(
     if out is None or out is False:
         return _play_in_memory(plan, numbers, jobs, progress)
     folder = run_folder(None if out is True else out)
-    try:
-        return _play_into(folder, plan, numbers, jobs, retry_failed, progress)
-    except BaseException as error:
-        if (folder / "campaigns.jsonl").exists():
-            error.add_note(
-                f"Campaigns completed before that are in {folder}; with --out {folder} the same "
-                "command goes on."
-            )
-        raise
+    return _play_into(folder, plan, numbers, jobs, retry_failed, progress)
 
 
 def _check_seeds(seeds: Iterable[int]) -> list[int]:
@@ -235,18 +227,35 @@ def _play_into(
     progress: Progress | None,
 ) -> RunResult:
     keys = campaign_keys(plan, seeds)
-    with RunFolder(folder, new_manifest(plan, seeds), retry_failed=retry_failed) as files:
-        known = {n: (r["hash"], r["oracle_hash"]) for n, r in files.registries.items()}
-        _check_registries(plan.panel, known)
+
+    def check(stored: Registries) -> None:
+        _check_registries(plan.panel, _hashes(stored))
+
+    manifest = new_manifest(plan, seeds)
+    with RunFolder(folder, manifest, retry_failed=retry_failed, check=check) as files:
+        known = _hashes(files.registries)
         settled = files.done | files.failed
         steps = _Steps(len(settled), len(keys), progress)
-        for played in execute(replace(plan, expected=known), tasks_of(keys, settled), jobs=jobs):
-            files.keep(played)
-            steps.take(played)
+        try:
+            plays = execute(replace(plan, expected=known), tasks_of(keys, settled), jobs=jobs)
+            for played in plays:
+                files.keep(played)
+                steps.take(played)
+        except BaseException as error:
+            if (folder / "campaigns.jsonl").exists():
+                error.add_note(
+                    f"Campaigns completed before that are in {folder}; with --out {folder} the "
+                    "same command goes on."
+                )
+            raise
         files.finish(keys, plan.panel.names)
         result = RunResult.of(files.rows(), files.manifest, folder=str(folder))
         files.note("arms", [arm_json(arm) for arm in result.arms.values()])
     return result
+
+
+def _hashes(registries: Registries) -> dict[str, tuple[str, str]]:
+    return {n: (r["hash"], r["oracle_hash"]) for n, r in registries.items()}
 
 
 def _check_registries(panel: Panel, known: Mapping[str, tuple[str, str]]) -> None:

@@ -12,7 +12,7 @@ import datetime
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
@@ -24,8 +24,11 @@ from cads_env.files import is_partial, write_whole
 from cads_env.run.manifest import MANIFEST_FILE, check_same_run, read_manifest
 from cads_env.run.mend import in_order, mend, whole_lines
 from cads_env.run.plan import Played
+from cads_env.run.row_checks import check_rows
 from cads_env.run.rows import ROW_FILES, Key
 from cads_env.values import plain_text
+
+Registries = dict[str, dict[str, Any]]
 
 LOG_FILE: Final = "log.jsonl"
 LOCK_FILE: Final = ".lock"
@@ -98,6 +101,7 @@ class RunFolder:
         *,
         retry_failed: bool = False,
         new: bool = False,
+        check: Callable[[Registries], None] = lambda _: None,
     ) -> None:
         """Lock the folder; begin the run that the manifest describes, or go on with it.
 
@@ -106,6 +110,8 @@ class RunFolder:
             manifest: From `new_manifest`.
             retry_failed: Forget failed campaigns of an earlier attempt.
             new: Refuse to go on with a run that is there.
+            check: Given what a run that is there says of its registries, raises unless they are
+                those that are to be played; called before anything is changed.
 
         Raises:
             RunError: The folder holds something else or another run, another process writes into
@@ -131,12 +137,18 @@ class RunFolder:
             raise RunError(msg) from error
         try:
             with self._writing():
-                self._begin(manifest, retry_failed, new)
+                self._begin(manifest, retry_failed, new, check)
         except BaseException:
             self._lock.release()
             raise
 
-    def _begin(self, manifest: Mapping[str, Any], retry_failed: bool, new: bool) -> None:
+    def _begin(
+        self,
+        manifest: Mapping[str, Any],
+        retry_failed: bool,
+        new: bool,
+        check: Callable[[Registries], None],
+    ) -> None:
         used = [
             p.name for p in self._place.iterdir() if p.name not in _UNCOUNTED and not is_partial(p)
         ]
@@ -153,6 +165,9 @@ class RunFolder:
             raise RunError(msg)
         self._manifest = read_manifest(self._place)
         check_same_run(self._manifest, manifest, self.folder)
+        # All of it before the first byte changes: a run that is refused stays as it is.
+        check(self.registries)
+        check_rows(self._place, self._manifest["config"])
         self.done, self.failed = mend(self._place, drop_failures=retry_failed)
         self.log("resume", done=len(self.done), failed=len(self.failed))
 
@@ -233,7 +248,7 @@ class RunFolder:
             raise RunError(msg) from error
 
     @property
-    def registries(self) -> dict[str, dict[str, Any]]:
+    def registries(self) -> Registries:
         """What the manifest says of each registry that was played, by name."""
         return {entry["name"]: entry for entry in self._manifest["registries"]}
 

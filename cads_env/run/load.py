@@ -16,7 +16,8 @@ from cads_env.run.folder import sha256_of
 from cads_env.run.manifest import read_manifest
 from cads_env.run.mend import whole_lines
 from cads_env.run.result import RunResult
-from cads_env.run.rows import ROW_FILES, Key
+from cads_env.run.row_checks import COLUMNS, check_known, check_totals, checked_lines
+from cads_env.run.rows import ROW_FILES, Key, planned_keys
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -37,7 +38,8 @@ def load_run(folder: str | Path) -> RunResult:
     manifest = read_manifest(place)
     if manifest["status"] == "complete":
         check_files(place, manifest)
-    return RunResult.of(read_rows(place), manifest, folder=str(folder))
+    rows = read_rows(place, manifest["config"])
+    return RunResult.of(rows, manifest, folder=str(folder))
 
 
 def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -63,25 +65,31 @@ def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
             raise RecordError(msg)
 
 
-def read_rows(folder: Path) -> Rows:
+def read_rows(folder: Path, config: Mapping[str, Any]) -> Rows:
     """The rows of complete and failed campaigns by kind, without the reads.
+
+    Args:
+        folder: Of the run.
+        config: The part `config` of its manifest.
 
     Raises:
         RunError: A file cannot be read.
-        RecordError: A line is damaged.
+        RecordError: A line is damaged, is there twice or is of no campaign of the run, or the files
+            do not add up.
     """
-    rows: Rows = {}
-    try:
-        for name in ROW_FILES:
-            if name != "reads":
-                rows[name] = [line.row for line in whole_lines(folder / f"{name}.jsonl")]
-    except OSError as error:
-        msg = f"{folder} cannot be read: {error_text(error)}."
-        raise RunError(msg) from error
+    known = set(planned_keys(config))
+    rows: Rows = {
+        name: [
+            line.row
+            for line in check_known(checked_lines(folder, name), known, folder / f"{name}.jsonl")
+        ]
+        for name in COLUMNS
+    }
     done = {Key.of(row) for row in rows["campaigns"]}
     for name in ("rounds", "declarations"):
         rows[name] = [row for row in rows[name] if Key.of(row) in done]
     rows["failures"] = [row for row in rows["failures"] if Key.of(row) not in done]
+    check_totals(folder, rows)
     return rows
 
 

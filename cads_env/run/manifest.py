@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from cads_env.errors import RecordError, RunError, error_text
+from cads_env.run.manifest_checks import check_manifest
+from cads_env.run.mend import refuse_constant
 from cads_env.run.plan import Plan
 
 MANIFEST_FILE: Final = "manifest.json"
@@ -83,7 +85,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         msg = f"{path} cannot be read: {error_text(error)}."
         raise RunError(msg) from error
     try:
-        manifest = json.loads(text)
+        manifest = json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         msg = f"{path} is no JSON ({error}); put back a copy, or start a new folder."
         raise RecordError(msg) from error
@@ -104,6 +106,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             "after it was written: put back a copy, or start a new folder."
         )
         raise RecordError(msg)
+    try:
+        check_manifest(manifest)
+    except RecordError as error:
+        msg = f"{path}: {error}"
+        raise RecordError(msg) from error
     checked: dict[str, Any] = manifest
     return checked
 

@@ -11,9 +11,9 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from cads_env.errors import RecordError
+from cads_env.errors import RecordError, RunError, error_text
 from cads_env.files import is_partial, write_whole
 from cads_env.run.rows import ROW_FILES, Key
 
@@ -39,18 +39,25 @@ def whole_lines(path: Path) -> Iterator[Line]:
         path: The file; one that does not exist has no rows.
 
     Raises:
+        RunError: The file cannot be read.
         RecordError: A whole line is no row; the message names its number.
     """
     try:
-        handle = path.open("rb")
+        yield from _whole_lines(path)
     except FileNotFoundError:
         return
-    with handle:
+    except OSError as error:
+        msg = f"{path} cannot be read: {error_text(error)}. Put back a copy of the file."
+        raise RunError(msg) from error
+
+
+def _whole_lines(path: Path) -> Iterator[Line]:
+    with path.open("rb") as handle:
         for number, raw in enumerate(handle, start=1):
             if not raw.endswith(b"\n"):
                 return
             try:
-                row = json.loads(raw)
+                row = json.loads(raw, parse_constant=refuse_constant)
                 key = Key.of(row)
                 is_key = isinstance(key.seed, int) and isinstance(key.arm + key.registry, str)
             except (ValueError, TypeError, KeyError, RecursionError):
@@ -63,6 +70,16 @@ def whole_lines(path: Path) -> Iterator[Line]:
                 )
                 raise RecordError(msg)
             yield Line(raw, row, key)
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python's JSON reads and no run writes.
+
+    Raises:
+        ValueError: Always.
+    """
+    msg = f"{name} is no JSON"
+    raise ValueError(msg)
 
 
 def mend(folder: Path, *, drop_failures: bool) -> tuple[set[Key], set[Key]]:

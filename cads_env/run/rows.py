@@ -54,6 +54,17 @@ class Key(NamedTuple):
         return cls(row["arm"], row["registry"], row["seed"])
 
 
+def planned_keys(config: Mapping[str, Any]) -> list[Key]:
+    """Every campaign of a run, in the order of its files: by seed, then by arm.
+
+    Args:
+        config: The part `config` of its manifest.
+    """
+    panel = config["registries"]
+    arms = [entry["arm"] for entry in config["agents"]]
+    return [Key(arm, panel[s % len(panel)], s) for s in config["seeds"] for arm in arms]
+
+
 class Campaign(NamedTuple):
     """One (registry, seed), with what every arm on it is compared with.
 

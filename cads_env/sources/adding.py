@@ -276,9 +276,10 @@ def _content(source: str, entries: Sequence[Entry], options: Mapping[str, Any]) 
             content[option] = _plain(value)
     if chooser is not None:
         members = [entry.options[chooser] for entry in entries if chooser in entry.options]
-        content[chooser if len(entries) == 1 else f"{chooser}s"] = (
-            members[0] if len(entries) == 1 else members
-        )
+        if len(entries) > 1:
+            content[f"{chooser}s"] = members
+        elif members:  # a file that holds one needs no choice
+            content[chooser] = members[0]
     if first.subsample is not None:
         content |= {"subsample": first.subsample, "subsample_seed": first.subsample_seed}
     if first.keeps_excel_names:

@@ -80,8 +80,10 @@ def _is_copy(values: Float64s, signal: Float64s, labels: Labels) -> bool:
 
 def _is_affine(x: Float64s, y: Float64s) -> bool:
     x, y = _scaled(x), _scaled(y)
-    scale = math.sqrt(float(x @ x) * float(y @ y))
-    return scale > 0.0 and abs(float(x @ y)) >= scale * (1.0 - COPY_TOLERANCE)
+    # Not x @ y: BLAS starts threads for it, and those of two processes wait for one another.
+    xx, yy, xy = (float((a * b).sum()) for a, b in ((x, x), (y, y), (x, y)))
+    scale = math.sqrt(xx * yy)
+    return scale > 0.0 and abs(xy) >= scale * (1.0 - COPY_TOLERANCE)
 
 
 def _scaled(x: Float64s) -> Float64s:

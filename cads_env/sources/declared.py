@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from cads_env.errors import RegistryError
+from cads_env.errors import RegistryError, quoted
 
 
 def refuse(option: str, value: object, expected: str) -> NoReturn:
@@ -20,7 +20,7 @@ def refuse(option: str, value: object, expected: str) -> NoReturn:
     Raises:
         RegistryError: Always.
     """
-    msg = f"{option}={value!r} is not usable; expected {expected}."
+    msg = f"{option}={quoted(value)} is not usable; expected {expected}."
     raise RegistryError(msg)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
 from typing import Final
 
-from cads_env.errors import RegistryError, suggest
+from cads_env.errors import RegistryError, printable, quoted, suggest
 
 SEPARATORS: Final = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".bf": "\t"}
 """Separator by the file name's ending; .bf is what BAGEL writes."""
@@ -25,6 +26,7 @@ MISSING: Final = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "non
 
 _LISTED: Final = 5
 _COLUMNS: Final = 40
+_FACT: Final = 200
 _NAMES: Final = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}
 
 
@@ -80,14 +82,14 @@ class TextTable:
             positions: Positions of the offenders, counting data rows from 0.
             values: What to show, one entry a data row.
         """
-        shown = ", ".join(f"row {self.rows[i]}: {values[i]!r}" for i in positions[:_LISTED])
+        shown = ", ".join(f"row {self.rows[i]}: {quoted(values[i])}" for i in positions[:_LISTED])
         rest = len(positions) - _LISTED
         return f"{shown} and {rest} more" if rest > 0 else shown
 
 
 def describe_columns(columns: Sequence[str]) -> str:
     """The sentence that lists the columns of a file, of which it names 40 at most."""
-    shown = ", ".join(repr(name) for name in columns[:_COLUMNS])
+    shown = ", ".join(quoted(name) for name in columns[:_COLUMNS])
     rest = len(columns) - _COLUMNS
     return f"Columns: {shown} and {rest} more." if rest > 0 else f"Columns: {shown}."
 
@@ -150,6 +152,16 @@ def number(text: str) -> float | None:
         return None
 
 
+def fact(text: str) -> str:
+    """A text of a file as a description says it: on one printable line, cut after 200 characters.
+
+    Args:
+        text: One cell.
+    """
+    shown = printable(text)
+    return shown if len(shown) <= _FACT else f"{shown[: _FACT - 3]}..."
+
+
 def _separator(path: Path, sep: str | None) -> str:
     if sep is None:
         return SEPARATORS.get(path.suffix.lower(), ",")
@@ -190,9 +202,12 @@ def _check_header(path: Path, header: Sequence[str], separator: str) -> None:
         hint = f"Its header looks as if sep={others[0]!r} were meant." if others else (
             "Say sep=... if another character parts the columns."
         )  # fmt: skip
-        msg = f"{path} has one column when read with the separator {used}: {header[0]!r}. {hint}"
+        only = quoted(header[0])
+        msg = f"{path} has one column when read with the separator {used}: {only}. {hint}"
         raise RegistryError(msg)
-    repeated = sorted({name for name in header if name and header.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(header).items() if name and count > 1)
     if repeated:
-        msg = f"{path} repeats column names: {', '.join(map(repr, repeated))}. Rename them."
+        shown = ", ".join(map(quoted, repeated[:_LISTED]))
+        more = f" and {len(repeated) - _LISTED:,} more" if len(repeated) > _LISTED else ""
+        msg = f"{path} repeats column names: {shown}{more}. Rename them."
         raise RegistryError(msg)

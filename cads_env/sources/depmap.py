@@ -12,6 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
@@ -246,11 +248,11 @@ def _check_labels(signal: Float64s, labels: Labels, effects: Float64s, threshold
 
 
 def _identifiers(matrix: Matrix, kept: Labels, form: str, name: str) -> tuple[str, ...]:
-    genes = [gene for gene, is_kept in zip(matrix.genes, kept.tolist(), strict=True) if is_kept]
+    genes = tuple(compress(matrix.genes, kept.tolist()))
     if form == "full":
         check_identifiers(genes, name)
-        return tuple(genes)
-    symbols = [m[1] if (m := _WITH_ENTREZ.fullmatch(gene)) else gene for gene in genes]
+        return genes
+    symbols = tuple(compress(_symbols(matrix.genes), kept.tolist()))
     if len(set(symbols)) != len(symbols):
         count = Counter(symbols)
         twice = [g for g, s in zip(genes, symbols, strict=True) if count[s] > 1]
@@ -260,7 +262,13 @@ def _identifiers(matrix: Matrix, kept: Labels, form: str, name: str) -> tuple[st
         )
         raise RegistryError(msg)
     check_identifiers(symbols, name)
-    return tuple(symbols)
+    return symbols
+
+
+@lru_cache(maxsize=4)  # the lines of a file share its genes
+def _symbols(genes: tuple[str, ...]) -> tuple[str, ...]:
+    """The genes without the number in their names."""
+    return tuple(m[1] if (m := _WITH_ENTREZ.fullmatch(gene)) else gene for gene in genes)
 
 
 def _prior(options: DepmapOptions, matrix: Matrix, line: str, kept: Labels) -> SideTable | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from cads_env.errors import RegistryError
-from cads_env.sources.delimited import TextTable, read_delimited
+from cads_env.sources.delimited import TextTable, fact, read_delimited
 
 _ID_COLUMNS: Final = ("ModelID", "DepMap_ID")
 _NAME_COLUMNS: Final = ("CellLineName", "cell_line_name", "StrippedCellLineName",
@@ -68,7 +68,7 @@ class Models:
 
         def first(columns: Sequence[str]) -> str:
             there = (self.table.columns[c][at[0]] for c in columns if c in self.table.columns)
-            return next(filter(None, there), "")
+            return fact(next(filter(None, there), ""))
 
         name, disease, lineage = map(first, (_NAME_COLUMNS, _DISEASE_COLUMNS, _LINEAGE_COLUMNS))
         parts = [line] if name else []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from cads_env.errors import RegistryError
@@ -49,7 +50,7 @@ def check_excel_names(identifiers: Sequence[str], name: str) -> None:
     Raises:
         RegistryError: The message lists the first of them with what they probably were.
     """
-    bad = [(x, meant) for x in identifiers if (meant := meant_by(x)) is not None]
+    bad = _changed(tuple(identifiers))
     if not bad:
         return
     shown = ", ".join(f"{x!r} ({meant})" for x, meant in bad[:_LISTED])
@@ -60,6 +61,12 @@ def check_excel_names(identifiers: Sequence[str], name: str) -> None:
         f"excel_names={KEEP} to take them as they stand."
     )
     raise RegistryError(msg)
+
+
+@lru_cache(maxsize=4)  # lines of one file share their genes
+def _changed(identifiers: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The changed names, each with what it probably was."""
+    return tuple((x, meant) for x in identifiers if (meant := meant_by(x)) is not None)
 
 
 def meant_by(identifier: str) -> str | None:

@@ -2,7 +2,8 @@
 
 Expects one observation a (perturbation, condition), one variable a gene and one layer a statistic.
 Reads names and one row of the layers that are asked for, with h5py alone. Never reads a whole
-layer.
+layer. The one kind of damage known to keep the HDF5 library busy for ever is looked for first; a
+file damaged at random can still, once in thousands, crash that library and the process with it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from cads_env.sources.contrasts import (
     Contrast,
     choose,
 )
+from cads_env.sources.hdf5_heaps import check_heaps
 
 Float64s = NDArray[np.float64]
 
@@ -102,6 +104,7 @@ def _opened(path: Path) -> Iterator[Any]:
         msg = f"{path} is a folder; expected a file."
         raise RegistryError(msg)
     try:
+        check_heaps(path)
         with h5py.File(path, "r") as file:
             absent = [
                 x for x in ("obs", "var", "layers") if not isinstance(file.get(x), h5py.Group)

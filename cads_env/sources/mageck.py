@@ -26,7 +26,7 @@ from cads_env.sources.declared import (
     check_texts,
     file_of,
 )
-from cads_env.sources.delimited import TextTable, describe_columns
+from cads_env.sources.delimited import TextTable, describe_columns, fact
 from cads_env.sources.truth import check_declared, hits_text, judge, left_out, make_pair
 
 Float64s = NDArray[np.float64]
@@ -239,7 +239,7 @@ def _columns_of(stream: RowStream, options: MageckOptions) -> _Columns:
             identifier="Gene",
             effect=dict.fromkeys(SIDE_OF, condition + _BETA),
             fdr=dict.fromkeys(SIDE_OF, fdr_column),
-            unit=f"beta score of condition {condition!r}",
+            unit=f"beta score of condition {fact(condition)!r}",
             analysis="mageck mle",
         )
     first = [column.lower() for column in header]

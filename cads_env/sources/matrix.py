@@ -18,7 +18,7 @@ from typing import BinaryIO, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cads_env.errors import RegistryError
+from cads_env.errors import RegistryError, quoted
 from cads_env.registry_checks import listed
 from cads_env.sources.byte_rows import numbered_rows, open_file, unreadable
 from cads_env.sources.decimals import LARGEST, Wholes, wholes_of
@@ -76,7 +76,7 @@ class Matrix:
             for start, row in numbered:
                 name, count = self._measure(row)
                 if count != len(columns) + 1:
-                    ragged.append(f"row {name!r} has {count}")
+                    ragged.append(f"row {quoted(name)} has {count}")
                 rows.append(name)
                 self._places.append((start, len(row)))
         if ragged:
@@ -297,10 +297,13 @@ class Matrix:
             is_plain = False
         if not is_plain:
             parsed = [number(cell.strip()) for cell in cells]
-            bad = [f"{columns[i]!r}: {cells[i]!r}" for i, x in enumerate(parsed) if x is None]
+            bad = [
+                f"{quoted(columns[i])}: {quoted(cells[i])}"
+                for i, x in enumerate(parsed) if x is None
+            ]  # fmt: skip
             if bad:
                 msg = (
-                    f"{self.path}: {len(bad)} entries of {row!r} are no numbers: "
+                    f"{self.path}: {len(bad)} entries of {quoted(row)} are no numbers: "
                     f"{', '.join(bad[:5])}. Mend them, or remove columns that hold no effects."
                 )
                 raise RegistryError(msg)

@@ -16,12 +16,14 @@ from typing import Any, Final, Literal
 from cads_env.errors import RegistryError, suggest
 from cads_env.registry import Oracle, Registry, subsample
 from cads_env.sources import COMMON_OPTIONS, SOURCES, SourceInfo
+from cads_env.sources.blame import naming
 from cads_env.sources.delimited import SEPARATORS
 from cads_env.sources.excel_names import KEEP, check_excel_names
 from cads_env.sources.registry_files import (
     FILE_SUFFIXES,
     HASHES,
     RegistryFile,
+    check_title,
     path_of,
     read_mapping,
     read_registry_file,
@@ -48,6 +50,7 @@ class Entry:
         keeps_excel_names: Whether names that a spreadsheet changed are taken as they stand.
         recorded: Hashes that the whole registry must have (`registry_hash`, `oracle_hash`).
         origin: The registry file that recorded them, or None.
+        title: `label` without the member, the instance and the options that rename.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Entry:
     keeps_excel_names: bool = False
     recorded: Mapping[str, str] = field(default_factory=dict)
     origin: Path | None = None
+    title: str = ""
 
     @property
     def told(self) -> dict[str, Any]:
@@ -69,6 +73,11 @@ class Entry:
             for option, value in self.options.items()
             if value is not None
         }
+        if SOURCES[self.source].needs_path:
+            # The name keys the noise, and would else be that of the file.
+            plain["name"] = self.title
+        if self.keeps_excel_names:
+            plain["excel_names"] = KEEP
         if self.subsample is not None:
             plain |= {"subsample": self.subsample, "subsample_seed": self.subsample_seed}
         return {"source": self.source, "options": json.loads(json.dumps(plain, default=str))}
@@ -78,7 +87,8 @@ class Entry:
         pair = self.load_whole()
         if self.subsample is None:
             return pair
-        return subsample(*pair, self.subsample, self.subsample_seed)
+        with naming(self.origin):
+            return subsample(*pair, self.subsample, self.subsample_seed)
 
     def load_whole(self) -> Pair:
         """The registry and its oracle before a subset is taken.
@@ -87,9 +97,10 @@ class Entry:
             RegistryError: The data are not usable, or are not those whose hashes were recorded.
         """
         info = SOURCES[self.source]
-        pair = info.load(name=self.label, salt=self.salt, **self.options)
-        if not info.has_instances and not self.keeps_excel_names:
-            check_excel_names(pair[0].identifiers, self.label)
+        with naming(self.origin), naming(self.options.get("path")):
+            pair = info.load(name=self.label, salt=self.salt, **self.options)
+            if not info.has_instances and not self.keeps_excel_names:
+                check_excel_names(pair[0].identifiers, self.label)
         if not self.recorded:
             return pair
         for kind, is_now in zip(HASHES, (pair[0].hash, pair[1].hash), strict=True):
@@ -187,7 +198,8 @@ def entry_of(file: RegistryFile, options: Mapping[str, Any], member: str | None 
         # A column made of other members would carry what is reported on into what is learnt on.
         reported = [x for split in ("dev", "eval") for x in file.splits.get(split, ())]
         merged.setdefault("held_out", reported)
-    entry = make_entry(source, merged, origin=file.path)
+    with naming(file.path):
+        entry = make_entry(source, merged, origin=file.path)
     # Under other options it is another registry, of which nothing is recorded.
     is_same = set(options) <= {"subsample", "subsample_seed", chooser}
     recorded = file.recorded(merged.get(chooser)) if is_same and chooser else file.recorded(None)
@@ -249,9 +261,8 @@ def make_entry(source: str, options: Mapping[str, Any], origin: Path | None = No
         msg = f"salt is of type {type(salt).__name__}; expected bytes or str."
         raise RegistryError(msg)
     label = own.pop("name", Path(own["path"]).stem if info.needs_path else info.name)
-    if not isinstance(label, str) or not label.strip():
-        msg = f"name={label!r} is not usable; expected a text."
-        raise RegistryError(msg)
+    check_title(label)
+    title = label
     if info.member is not None and own.get(info.member) is not None:
         label = f"{label}/{own[info.member]}"
     if info.has_instances:
@@ -264,7 +275,7 @@ def make_entry(source: str, options: Mapping[str, Any], origin: Path | None = No
         label += "+salted"
     name = label if size is None else f"{label}+subsample={size},subsample_seed={seed}"
     raw = salt.encode() if isinstance(salt, str) else salt
-    return Entry(name, source, own, label, size, seed, raw, names_kept == KEEP)
+    return Entry(name, source, own, label, size, seed, raw, names_kept == KEEP, title=title)
 
 
 def _with_files(info: SourceInfo, options: dict[str, Any], origin: Path | None) -> dict[str, Any]:

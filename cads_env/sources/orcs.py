@@ -28,7 +28,7 @@ from cads_env.sources.declared import (
     check_texts,
     file_of,
 )
-from cads_env.sources.delimited import TextTable, describe_columns
+from cads_env.sources.delimited import TextTable, describe_columns, fact
 from cads_env.sources.truth import check_declared, hits_text, judge, left_out, make_pair
 
 Labels = NDArray[np.bool_]
@@ -235,7 +235,7 @@ def _about(table: TextTable, source: str, options: OrcsOptions) -> dict[str, str
         for _, fields in stream.rows:
             if screens and fields[0].strip() == screens[0]:
                 row = zip(stream.header, map(str.strip, fields), strict=True)
-                return {key: value for key, value in row if value not in ("", _MISSING)}
+                return {key: fact(value) for key, value in row if value not in ("", _MISSING)}
     msg = (
         f"{path} (index=) has no row for the screen {listed(screens[:1])} of {table.path}. Give "
         "the index of the same ORCS release, or leave index out."

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from cads_env.errors import RegistryError
 from cads_env.sources import SOURCES
+from cads_env.sources.blame import naming
 from cads_env.sources.names import (
     Entry,
     entry_of,
@@ -66,7 +67,8 @@ def expand(item: str | Path, options: Mapping[str, Any], *, depth: int = 0) -> E
     if isinstance(item, str | Path):
         file = registry_file(item)
         if file is not None and file.is_panel and not _chooses_one(file, options):
-            entries = _entries_of(file, options, depth)
+            with naming(file.path):
+                entries = _entries_of(file, options, depth)
             return Expansion(_titled(file.title, entries), entries)
     entry = resolve(item, options)
     return Expansion(entry.name, (entry,))
@@ -112,7 +114,8 @@ def _expand_split_of_file(
     if _chooses_one(file, options):
         msg = f"{file.path}:{split} names several registries; leave the option for one of them out."
         raise RegistryError(msg)
-    by_split = _entries_by_split(file, options, depth)
+    with naming(file.path):
+        by_split = _entries_by_split(file, options, depth)
     return Expansion(_titled(f"{file.title}:{split}", by_split[split]), by_split[split])
 
 

@@ -34,6 +34,7 @@ from cads_env.sources.declared import (
     check_texts,
     file_of,
 )
+from cads_env.sources.delimited import fact
 from cads_env.sources.h5ad import contrasts_of, read_contrast
 from cads_env.sources.truth import (
     SIDES,
@@ -247,6 +248,6 @@ def _description(contrast: Contrast, options: PerturbseqOptions, m: int) -> str:
             rule += f" and a {what} {side[options.direction].format('0')}"
     return (
         f"A Perturb-seq contrast of {m:,} genes: how the expression of each changes when "
-        f"{contrast.target} is perturbed, in the condition {contrast.condition}. A hit is a gene "
-        f"with {rule}."
+        f"{fact(contrast.target)} is perturbed, in the condition {fact(contrast.condition)}. A hit "
+        f"is a gene with {rule}."
     )

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cads_env.errors import RegistryError
+from cads_env.errors import RegistryError, quoted
 from cads_env.registry_checks import listed
 from cads_env.sources.columns import RowStream, collect, measured, open_rows
 from cads_env.sources.compounds import Compounds, bare_id, compounds_of_rows
@@ -170,7 +170,7 @@ def _lines_in_rows(stream: RowStream, line: str | None) -> Wells:
     columns = stream.header[1:]
     values = [number(cell.strip()) for cell in found[0]]
     bad = [
-        f"{column}: {cell!r}"
+        f"{column}: {quoted(cell)}"
         for column, cell, x in zip(columns, found[0], values, strict=True)
         if x is None or abs(x) == float("inf")
     ]

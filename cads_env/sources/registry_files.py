@@ -12,14 +12,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from cads_env.errors import RegistryError, suggest
+from cads_env.errors import RegistryError, quoted, suggest
 from cads_env.sources import SOURCES, SourceInfo
+from cads_env.sources.blame import naming
 from cads_env.values import load_yaml
 
 SPLIT_NAMES: Final = ("train", "dev", "eval")
 ALL: Final = "all"
 FILE_SUFFIXES: Final = (".yaml", ".yml")
 """Endings of a registry file, and of the file beside a table that holds its options."""
+
+LONGEST_TITLE: Final = 200
+"""Characters of a registry's or a panel's name: every table and random key holds it."""
 
 HASHES: Final[tuple[str, str]] = ("registry_hash", "oracle_hash")
 
@@ -92,9 +96,9 @@ def parse_registry_file(written: Mapping[str, Any], path: Path) -> RegistryFile:
     """
     rest = dict(written)
     name = rest.get("name")
-    if name is not None and (not isinstance(name, str) or not name.strip()):
-        msg = f"{path}: name={name!r} is not usable; expected a text."
-        raise RegistryError(msg)
+    if name is not None:
+        with naming(path):
+            check_title(name)
     if "registries" in rest or ("source" not in rest and "splits" in rest):
         return _parse_list(rest, path, name)
     source = rest.pop("source", None)
@@ -165,6 +169,24 @@ def path_of(value: object, option: str = "path") -> Path:
     except RuntimeError as error:
         msg = f"{value} names the folder of a user that does not exist."
         raise RegistryError(msg) from error
+
+
+def check_title(name: object) -> None:
+    """Raise unless registries can be called so: a printable text of 200 characters at most.
+
+    Args:
+        name: What a user or a file wants to call them.
+
+    Raises:
+        RegistryError: It is something else.
+    """
+    is_text = isinstance(name, str) and bool(name.strip())
+    if not is_text or not str(name).isprintable() or len(str(name)) > LONGEST_TITLE:
+        msg = (
+            f"name={quoted(name)} is not usable; expected a text of at most {LONGEST_TITLE} "
+            "printable characters. Say name=... with another one."
+        )
+        raise RegistryError(msg)
 
 
 def _parse_list(rest: dict[str, Any], path: Path, name: str | None) -> RegistryFile:

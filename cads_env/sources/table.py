@@ -145,7 +145,13 @@ def load_table(
         name=name,
         salt=salt,
         identifiers=identifiers,
-        description=_description(declared, len(identifiers), has_label, dropped),
+        # An undeclared label has just been found to say what the threshold says.
+        description=_description(
+            declared,
+            len(identifiers),
+            has_label and (not has_effect or "label" in options),
+            dropped,
+        ),
         side_tables=_side_tables(table, declared),
     )
 

@@ -219,7 +219,7 @@ def make_pair(
     """
     check_identifiers(identifiers, name)
     order = np.array(sorted(range(len(identifiers)), key=identifiers.__getitem__), np.int64)
-    names = tuple(identifiers[int(i)] for i in order)
+    names = tuple(identifiers[i] for i in order.tolist())
     signal, labels = truth.signal[order], truth.labels[order]
     check_truth(signal, labels, name, names)
     registry = Registry(

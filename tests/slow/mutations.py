@@ -15,10 +15,12 @@ Mutation = Callable[[bytes, random.Random], bytes]
 CELLS: Final = tuple(
     x.encode()
     for x in (
-        "", " ", "NaN", "nan", "-nan", "inf", "-inf", "Infinity", "1e308", "-1e308", "1e309",
-        "1e-320", "-0.0", "0", "1", "-1", "1_000", "1,5", "0x10", "1e5", "1e17", "99999999999999999",
+        "", " ", "NaN", "nan", "-nan", "inf", "-inf", "Infinity", "1e308", "-1e308",
+        "1e309", "1e-320", "-0.0", "0", "1", "-1", "1_000", "1,5", "0x10", "1e5", "1e17",
+        "99999999999999999",
         "9" * 400, "NA", "N/A", "-", "#N/A", "#NAME?", "None", "true", "FALSE", "1-Mar", "٣", "½",
-        "１", "\u200b", "\u202eABC", "A\u200b", "\ufeff", "é", "e\u0301", "\u3164", "\u2028", "\x85",
+        "１", "\u200b", "\u202eABC", "A\u200b", "\ufeff", "é", "e\u0301", "\u3164", "\u2028",
+        "\x85",
         "\x1b[31mred", "'", '"', '"a"b', "a\tb", "x" * 500, "ACH-000001", "BRD-K1", "[bold]", "{0}",
     )
 )  # fmt: skip
@@ -32,7 +34,7 @@ def _position(raw: bytes, rng: random.Random) -> int:
 
 
 def _separator(raw: bytes) -> bytes:
-    return max(b",", b"\t", key=raw.count)
+    return max(b",", b"\t", b":", key=raw.count)
 
 
 def flip(raw: bytes, rng: random.Random) -> bytes:
@@ -106,7 +108,12 @@ def change_column(raw: bytes, rng: random.Random) -> bytes:
     sep = _separator(raw)
     rows = [line.split(sep) for line in raw.split(b"\n")]
     width = max(map(len, rows))
-    a, b, what, cell = rng.randrange(width), rng.randrange(width), rng.randrange(4), rng.choice(CELLS)
+    a, b, what, cell = (
+        rng.randrange(width),
+        rng.randrange(width),
+        rng.randrange(4),
+        rng.choice(CELLS),
+    )
     for row in rows:
         if max(a, b) >= len(row):
             continue
@@ -170,7 +177,8 @@ def grow(raw: bytes, rng: random.Random) -> bytes:
 def nothing_left(raw: bytes, rng: random.Random) -> bytes:
     """Empty, blank, or only what a file of another kind has."""
     return rng.choice((b"", b"\n", b" ", b"\xef\xbb\xbf", b"\0" * 100, b"PK\x03\x04" + raw[:50],
-                       b"{}", b"<html>", b"PAR1", b"\x89HDF\r\n\x1a\n", raw.split(b"\n")[0]))  # fmt: skip
+                       b"{}", b"<html>", b"PAR1", b"\x89HDF\r\n\x1a\n",
+                       raw.split(b"\n")[0]))  # fmt: skip
 
 
 TEXT_MUTATIONS: Final[tuple[tuple[Mutation, int], ...]] = (

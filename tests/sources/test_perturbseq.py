@@ -274,3 +274,16 @@ def test_targets_make_a_panel_and_the_condition_is_in_the_name(tmp_path: Path) -
     )
     assert panel.names == ("de/KRAS+condition=Rest", "de/TP53+condition=Rest")
     assert [registry.m for registry, _ in panel] == [3, 2]
+
+
+def test_a_heap_of_texts_that_has_no_end_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = write_h5ad(tmp_path / "de.h5ad")
+    raw = bytearray(path.read_bytes())
+    heap = raw.find(b"GCOL\x01")
+    assert heap > 0
+    # The first text becomes free space of length 0, at which the HDF5 library never ends.
+    raw[heap + 16 : heap + 18] = bytes(2)
+    raw[heap + 24 : heap + 32] = bytes(8)
+    path.write_bytes(raw)
+    with pytest.raises(RegistryError, match=r"de\.h5ad .* its heap of texts at byte .* is damaged"):
+        load_registry("perturbseq", path=path, threshold=1, **REST)
