@@ -14,7 +14,7 @@ from rich.text import Text
 from cads_env.cli.arguments import parse_seeds
 from cads_env.cli.terminal import OUT
 from cads_env.errors import RunError
-from cads_env.report.terminal import run_table
+from cads_env.report.terminal import detectable_words, run_table
 from cads_env.run.combine import merge as merge_runs
 from cads_env.run.combine import split as split_run
 from cads_env.run.compare import Comparison
@@ -75,10 +75,11 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _table(found: Comparison) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("contrast", overflow="fold", min_width=16)
+    table.add_column("contrast", overflow="fold", min_width=14)
     for column in ("diff.", "95 %", "n", "det.", "p", "Holm", "TOST"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("verdict")
+    # The longest word of a verdict: rich would else cut it to keep the figures whole.
+    table.add_column("verdict", overflow="fold", min_width=11)
     for row in found.rows:
         estimate = row.contrast.estimate
         cells = [
@@ -104,10 +105,11 @@ def _notes(found: Comparison) -> list[str]:
     what = "paired nets" if found.score == "net" else "certified hits"
     several = len(found.rows) > 1
     family = f"the {len(found.rows)} contrasts above" if several else "this contrast alone"
-    scopes = dict.fromkeys(row.contrast.estimate.scope for row in found.rows)
+    estimates = [row.contrast.estimate for row in found.rows]
+    scopes = dict.fromkeys(estimate.scope for estimate in estimates)
     notes = [
         f"diff.: mean difference of {what} over the n campaigns (registry and seed) that both "
-        f"scored, {'; '.join(scopes)}. det.: difference found with 80 % power at this n.",
+        f"scored, {'; '.join(scopes)}. {detectable_words(estimates)}",
         f"Holm: p adjusted over {family}. TOST: p that the difference is at least "
         f"{found.margin:g} declarations either way.",
     ]

@@ -14,13 +14,16 @@ from cads_env.report.terminal import facts
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="Folder of a complete run, e.g. runs/0001.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of a run, e.g. runs/0001.")],
     parquet: Annotated[
         bool, typer.Option("--parquet", help="Write Parquet; also when no format is named.")
     ] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Write CSV.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="New folder; default the run's name with -export.")
+        Path | None,
+        typer.Option(
+            help="New folder; default the run's name with -parquet, -csv or -export (both)."
+        ),
     ] = None,
 ) -> None:
     """Write a run's tables as Parquet or CSV, with Croissant metadata."""
@@ -31,6 +34,11 @@ def export(
         "croissant.json says what they hold. Before you publish it, add what no run knows: "
         f"{', '.join(LEFT_TO_PUBLISHER)}.",
     ]
+    if done.played < done.planned:
+        notes.insert(
+            0,
+            f"The run is not complete: {done.played:,} of {done.planned:,} campaigns are exported.",
+        )
     if not done.has_reads:
         notes.insert(0, "This run kept no reads; run it with --keep-reads to export them.")
     for note in notes:

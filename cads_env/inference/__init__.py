@@ -15,7 +15,13 @@ from cads_env.inference.equivalence import Equivalence, tost
 from cads_env.inference.estimate import DETECTABLE_FACTOR, Estimate, paired_t
 from cads_env.inference.family import Contrast, compare_family, contrast, holm
 from cads_env.inference.monte_carlo import MonteCarloBar, monte_carlo_bar
-from cads_env.inference.power import detectable_difference, n_to_detect, n_to_exclude_zero
+from cads_env.inference.power import (
+    detectable_difference,
+    n_to_detect,
+    n_to_exclude_zero,
+    t_detectable,
+    t_power,
+)
 from cads_env.inference.resampling import (
     BootstrapInterval,
     bootstrap,
@@ -49,5 +55,7 @@ __all__ = [
     "n_to_detect",
     "n_to_exclude_zero",
     "paired_t",
+    "t_detectable",
+    "t_power",
     "tost",
 ]

@@ -9,16 +9,17 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from cads_env.report.change import unit_of, what_would_change
 from cads_env.report.content import Answer, Card, Table
 from cads_env.report.figures.answer import draw_answer
-from cads_env.report.verdict import MARGIN, Verdict
+from cads_env.report.verdict import MARGIN, Verdict, exhausted_registries
 from cads_env.report.wording import (
     UNDEFINED,
     counted,
     e_text,
     interval,
-    listed,
     number,
+    p_cell,
     p_text,
     plain,
     signed,
@@ -34,28 +35,26 @@ FEW: Final = 3
 
 WORDS: Final[dict[Answer, str]] = {
     "yes": "Yes",
+    "yes-small": f"Yes, but less than {MARGIN:g}",
     "harm": "No, it harms",
-    "no": "No",
+    "harm-small": f"No, it harms by less than {MARGIN:g}",
+    "no": f"No, within {MARGIN:g} of 0",
     "open": "Not decided",
     "unknown": "Not known",
 }
 
 
 def cards(result: RunResult, answers: Sequence[Verdict]) -> tuple[Card, ...]:
-    """The cards of the first arms, on one axis.
+    """The cards of the first arms, each on an axis of its own.
 
     Args:
         result: The run.
         answers: Its answers.
     """
-    shown = answers[:CARDS_SHOWN]
-    ends = [x for v in shown for x in (v.arm.net.low, v.arm.net.high, v.arm.net.mean)]
-    known = [x for x in ends if math.isfinite(x)] or [0.0]
-    axis = (min(known), max(known))
-    return tuple(_card(result, answer, axis) for answer in shown)
+    return tuple(_card(result, answer) for answer in answers[:CARDS_SHOWN])
 
 
-def _card(result: RunResult, verdict: Verdict, axis: tuple[float, float]) -> Card:
+def _card(result: RunResult, verdict: Verdict) -> Card:
     estimate = verdict.arm.net
     has_interval = math.isfinite(estimate.low)
     measure = "net certified hits a campaign" if estimate.n else "no net"
@@ -69,11 +68,12 @@ def _card(result: RunResult, verdict: Verdict, axis: tuple[float, float]) -> Car
         measure=measure,
         sentence=_sentence(verdict),
         facts=(
-            ("How sure", _how_sure(verdict)),
-            ("At what n", _at_what_n(result, verdict)),
-            ("What would change it", _what_would_change(verdict)),
+            ("How sure", _how_sure(result, verdict)),
+            ("False", _in_error(verdict)),
+            ("At what n", _at_what_n(verdict)),
+            ("What would change it", what_would_change(result, verdict)),
         ),
-        drawing=draw_answer(verdict.arm.arm, estimate, reach_of_axis=axis) if estimate.n else None,
+        drawing=draw_answer(verdict.arm.arm, estimate, margin=MARGIN) if estimate.n else None,
     )
 
 
@@ -83,78 +83,81 @@ def _sentence(verdict: Verdict) -> str:
         return "No campaign was scored, so there is nothing to compare."
     both = f"{number(arm.true)} certified hits a campaign against {number(arm.twin)} of its twin"
     if verdict.answer == "unknown":
-        return f"{both}; one {_unit(verdict)} gives no interval."
+        return f"{both}; one {unit_of(verdict)} gives no interval."
+    margin = number(MARGIN, 0)
     return {
         "yes": f"It adds to the loop: {both}.",
+        "yes-small": f"It adds, and less than {margin} certified hit: {both}.",
         "harm": f"The loop does better without it: {both}.",
-        "no": f"It adds less than {number(MARGIN, 0)} certified hit either way: {both}.",
-        "open": (f"Neither told from 0 nor shown to be within {number(MARGIN, 0)} of it: {both}."),
+        "harm-small": f"The loop does better without it, by less than {margin} hit: {both}.",
+        "no": f"It adds less than {margin} certified hit either way: {both}.",
+        "open": f"Neither told from 0 nor shown to be within {margin} of it: {both}.",
     }[verdict.answer]
 
 
-def _unit(verdict: Verdict) -> str:
-    return "registry" if verdict.arm.net.registries > 1 else "campaign"
-
-
-def _how_sure(verdict: Verdict) -> str:
+def _how_sure(result: RunResult, verdict: Verdict) -> str:
     estimate = verdict.arm.net
     if not verdict.arm.n:
         return "Unknown."
     parts = []
     if math.isfinite(estimate.low):
-        parts.append(f"{p_text(estimate.p_value)} for a net of 0 ({estimate.method}).")
+        adjusted = ""
+        if len(result.arms) > 1:
+            adjusted = f", {p_text(verdict.holm)} by Holm over {len(result.arms):,} arms"
+        parts.append(f"{p_text(estimate.p_value)} for a net of 0{adjusted} ({estimate.method}).")
     parts.append(
-        f"Beats its twin: {verdict.wins} won, {verdict.losses} lost, {verdict.ties} tied; "
-        f"e = {e_text(verdict.log_e)} that it wins more campaigns than it loses"
-        f" ({'at least' if verdict.log_e >= math.log(20) else 'below'} 20)."
+        f"{verdict.wins:,} won, {verdict.losses:,} lost, {verdict.ties:,} tied; "
+        f"e\u00a0=\u00a0{e_text(verdict.log_e)}."
     )
     return " ".join(parts)
 
 
-def _at_what_n(result: RunResult, verdict: Verdict) -> str:
+def _in_error(verdict: Verdict) -> str:
+    arm = verdict.arm
+    if not arm.n:
+        return "Unknown."
+    return f"{number(arm.false)} nulls a campaign, P(any)\u00a0≤\u00a0{number(arm.fdr_bound, 3)}."
+
+
+def _at_what_n(verdict: Verdict) -> str:
     n, failed = verdict.arm.n, verdict.arm.failed
-    scope = "holds for this registry"
+    scope = "on one registry"
     if verdict.registries != 1:
         scope = f"on {counted(verdict.registries, 'registry', 'registries')}"
-        # A panel without a name of its own is the list of its registries.
-        scope += "" if ", " in result.panel else f" of {visible(result.panel, 120)}"
-    text = f"{counted(n, 'campaign')}; {scope}." if n else "0 campaigns."
+    text = f"{counted(n, 'campaign')} {scope}." if n else "0 campaigns."
     if failed:
         text += f" {counted(failed, 'campaign')} failed and left out."
     return text
 
 
-def _what_would_change(verdict: Verdict) -> str:
-    arm, estimate = verdict.arm, verdict.arm.net
-    if not arm.n:
-        return "Campaigns that are scored."
-    parts = []
-    unit = _unit(verdict)
-    units = "registries" if unit == "registry" else "campaigns"
-    if estimate.sd == 0:
-        parts.append(f"Every {unit} has the same net.")
-    elif math.isfinite(estimate.sd):
-        needed = [
-            f"{counted(n, unit, units)} for {what}"
-            for n, what in (
-                (verdict.needed_for_one, "a net of 1"),
-                (verdict.needed_for_seen, "the net seen"),
-            )
-            if n is not None
-        ]
-        takes = f"; it takes {listed(needed)}" if needed else ""
-        parts.append(
-            f"At this n a net of {number(estimate.detectable)} is found with 80 % power{takes}."
+def key_of(result: RunResult) -> tuple[tuple[str, str], ...]:
+    """What the words and numbers of the cards mean, in a line each.
+
+    Args:
+        result: The run.
+    """
+    margin = number(MARGIN, 0)
+    key = [
+        (
+            f"Within {margin} of 0",
+            f"the net's 90 % interval lies between −{margin} and {margin}: too little to matter.",
+        ),
+        (
+            "e",
+            "evidence that the arm wins more campaigns against its twin than it loses; luck alone "
+            "reaches 20 at most once in 20 times.",
+        ),
+        (
+            "P(any)",
+            "chance that a campaign certifies any null, a 95 % upper bound.",
+        ),
+    ]
+    if len(result.arms) > 1:
+        text = (
+            "intervals that overlap decide nothing, and no pair is tested here: cads compare does."
         )
-    else:
-        parts.append(f"A second {unit} would give an interval.")
-    late = arm.slots - arm.slots_in_reach
-    if late > 0:
-        parts.append(
-            f"{number(late, 0)} of {number(arm.slots, 0)} proposal slots come too late to be "
-            "certified."
-        )
-    return " ".join(parts)
+        key.append(("Between arms", text))
+    return tuple(key)
 
 
 def summary_table(answers: Sequence[Verdict]) -> Table | None:
@@ -169,6 +172,9 @@ def summary_table(answers: Sequence[Verdict]) -> Table | None:
             interval(v.arm.net.low, v.arm.net.high),
             f"{v.wins} / {v.losses} / {v.ties}" if v.arm.n else UNDEFINED,
             e_text(v.log_e) if v.arm.n else UNDEFINED,
+            p_cell(v.holm),
+            number(v.arm.false) if v.arm.n else UNDEFINED,
+            number(v.arm.fdr_bound, 3) if v.arm.n else UNDEFINED,
             f"{v.arm.n:,}",
             f"{v.registries:,}",
             f"{v.arm.failed:,}",
@@ -184,6 +190,9 @@ def summary_table(answers: Sequence[Verdict]) -> Table | None:
             "95 % interval",
             "won / lost / tied",
             "e (wins > losses)",
+            "p (Holm)",
+            "nulls",
+            "P(any null) ≤",
             "campaigns",
             "registries",
             "failed",
@@ -191,8 +200,7 @@ def summary_table(answers: Sequence[Verdict]) -> Table | None:
         rows=rows,
         words=(1,),
         note=(
-            "Each answer rests on the arm's own 95 % interval; p-values adjusted over all arms "
-            "stand in the table of means."
+            "Each answer rests on the arm's own 95 % interval; p (Holm) is adjusted over all arms."
         ),
     )
 
@@ -219,6 +227,7 @@ def warnings_of(result: RunResult) -> tuple[str, ...]:
         )
     if result.panel.startswith("synthetic-"):
         found.append(f"{visible(result.panel)}: synthetic: plumbing and calibration, not biology.")
+    found += _exhausted(result)
     failed = len(result.failures)
     if failed:
         found.append(
@@ -231,3 +240,16 @@ def warnings_of(result: RunResult) -> tuple[str, ...]:
             "agent is 0."
         )
     return tuple(found)
+
+
+def _exhausted(result: RunResult) -> list[str]:
+    """That nothing is left to choose where every candidate is read anyway."""
+    whole = exhausted_registries(result)
+    if not whole:
+        return []
+    played = result.campaigns["registry"].nunique()
+    where = f" on {len(whole):,} of {played:,} registries" if len(whole) < played else ""
+    return [
+        f"Every campaign{where} read every candidate: the twin reads all of them too, and a "
+        "proposer can only change their order."
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cads_env.report.answers import CARDS_SHOWN, cards, summary_table, warnings_of
+from cads_env.report.answers import CARDS_SHOWN, cards, key_of, summary_table, warnings_of
 from cads_env.report.campaigns import campaigns_section, registries_section
 from cads_env.report.chain import chain_section, overlap_section
 from cads_env.report.content import Block, Paragraph, Report, Section, Table, Terms, capped
@@ -11,7 +11,7 @@ from cads_env.report.ladder import ladder_section
 from cads_env.report.methods import methods_paragraph
 from cads_env.report.provenance import provenance_section
 from cads_env.report.rounds import budget_section, rounds_section
-from cads_env.report.verdict import verdicts
+from cads_env.report.verdict import scored_scope, verdicts
 from cads_env.report.wording import counted, plain, visible
 from cads_env.run.result import RunResult
 
@@ -29,7 +29,7 @@ def build_report(result: RunResult) -> Report:
     c = result.certificate
     lead = (
         f"{counted(len(result.arms), 'arm')} and {'their twins' if several else 'its twin'}, "
-        f"{counted(len(result.campaigns), 'campaign')} scored, {result.scope}; "
+        f"{counted(len(result.campaigns), 'campaign')} scored, {scored_scope(result)}; "
         f"{visible(result.protocol.name, 160)} on {visible(result.panel, 160)}, "
         f"q = {plain(c.q)}, epsilon_bar = {plain(c.epsilon_bar)}."
     )
@@ -42,6 +42,7 @@ def build_report(result: RunResult) -> Report:
         lead=lead,
         warnings=warnings,
         cards=cards(result, answers),
+        key=key_of(result),
         summary=summary_table(answers),
         sections=_sections(result),
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Answer = Literal["yes", "harm", "no", "open", "unknown"]
+Answer = Literal["yes", "yes-small", "harm", "harm-small", "no", "open", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Card:
         figure: The net with its sign.
         measure: What the figure is, with its interval.
         sentence: The answer in a sentence.
-        facts: How sure, at what n, what would change it: (name, text).
+        facts: How sure, what is false, at what n, what would change it: (name, text).
         drawing: The interval against zero; None without one.
     """
 
@@ -167,6 +167,7 @@ class Report:
         lead: What was run, in one line.
         warnings: What a reader must know before the figures.
         cards: The answers, at most as many as a page shows well.
+        key: What the words and numbers of the cards mean, (word, meaning).
         summary: All arms in one table; None where the cards say it all.
         sections: The rest.
     """
@@ -175,6 +176,7 @@ class Report:
     lead: str
     warnings: tuple[str, ...]
     cards: tuple[Card, ...]
+    key: tuple[tuple[str, str], ...]
     summary: Table | None
     sections: tuple[Section, ...]
 

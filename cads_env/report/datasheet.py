@@ -37,7 +37,8 @@ def _motivation(result: RunResult) -> tuple[Block, ...]:
     return (
         Paragraph(
             "The registries are used to measure what a proposer adds to a discovery loop: "
-            f"{counted(len(result.arms), 'arm')} played {counted(result.planned, 'campaign')} "
+            f"{counted(len(result.arms), 'arm')} played "
+            f"{counted(len(result.campaigns) + len(result.failures), 'campaign')} "
             f"under {visible(result.protocol.name, 160)}. Who made the registries, for what "
             f"purpose and with whose funds: {NOT_RECORDED}, except that those named synthetic-... "
             "are made by cads-env to test its plumbing and calibration."

@@ -43,7 +43,7 @@ TERMS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         "detectable",
-        "the true net that as many campaigns (or registries) find with 80 % power, "
-        "2.80 sd / sqrt(n)",
+        "2.80 standard errors, 2.80 sd / sqrt(n) over n seeds or registries: the true net found "
+        "with 80 % power from about 30 of them; fewer find larger ones only, by the t law",
     ),
 )

@@ -68,6 +68,9 @@ class _Page:
         notes = f'<ul class="notes" aria-label="Read this first">{warnings}</ul>'
         summary = self.table(report.summary) if report.summary else ""
         cards = "".join(self.card(card) for card in report.cards)
+        key = "".join(
+            f"<div><dt>{_text(word)}</dt> <dd>{_text(text)}</dd></div>" for word, text in report.key
+        )
         sections = "\n".join(self.section(s) for s in report.sections)
         return (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -83,6 +86,7 @@ class _Page:
             f'<main>\n<section id="answers" aria-labelledby="answers-title">'
             f'<h2 id="answers-title" class="unseen">Answers</h2>\n'
             f'{summary}<div class="cards">{cards}</div>\n'
+            f'<dl class="meanings">{key}</dl>\n'
             f"{notes if warnings else ''}</section>\n"
             f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n{sections}\n</main>\n'
             "<footer><p>Every number here follows from the files of the run. The same tables "
@@ -93,7 +97,7 @@ class _Page:
     def card(self, card: Card) -> str:
         name = f"card-{next(self._numbers)}"
         facts = "".join(
-            f"<div><dt>{_text(term)}</dt><dd>{_text(text)}</dd></div>" for term, text in card.facts
+            f"<div><dt>{_text(term)}</dt> <dd>{_text(text)}</dd></div>" for term, text in card.facts
         )
         drawing = self.drawing(card.drawing) if card.drawing else ""
         return (

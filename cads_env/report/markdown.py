@@ -23,10 +23,14 @@ from cads_env.report.content import (
 )
 from cads_env.report.wording import visible
 
-# What Markdown, HTML or mathematics inside it could take for markup; a colon could be of an address
-# or an emoji.
-_SPECIAL: Final = re.compile(r"([\\`*_\[\]<>|~$&]|:(?=//|[A-Za-z0-9_+-]+:))")
-_BLOCK_START: Final = re.compile(r"^([-=+#]|\d+(?=[.)]\s))")
+# What Markdown, HTML or mathematics inside it could take for markup, and only where it could: an
+# underscore not between letters, a bracket that ends the words of a link or begins a footnote, the
+# start of a tag or an entity, a colon of an address or an emoji.
+_SPECIAL: Final = re.compile(
+    r"([`*|~$]|\\(?![A-Za-z0-9])|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])|\[(?=[\^!])"
+    r"|<(?=[A-Za-z/!?])|&(?=[#A-Za-z0-9]+;)|:(?=//|[A-Za-z0-9_+-]+:))"
+)
+_BLOCK_START: Final = re.compile(r"^([-=+#>\[]|\d+(?=[.)]\s))")
 
 
 def markdown(report: Report) -> str:
@@ -40,6 +44,7 @@ def markdown(report: Report) -> str:
     if report.summary is not None:
         parts.append(_table(report.summary))
     parts += [_card(card) for card in report.cards]
+    parts.append("\n".join(f"- **{escape(word)}**: {escape(text)}" for word, text in report.key))
     parts += [_section(section, 2) for section in report.sections]
     return _joined(parts)
 

@@ -18,6 +18,10 @@ NAMES_SPELLED: Final = 4
 """Registries that the paragraph names with size, hits and hash; of more it gives ranges."""
 
 
+ARMS_SPELLED: Final = 8
+"""Agents whose campaigns the paragraph counts one by one where they differ."""
+
+
 def methods_paragraph(result: RunResult) -> str:
     """The paragraph, in full sentences, for one agent, registry or seed as for many."""
     sentences = [
@@ -102,10 +106,7 @@ def _rereads(p: Protocol) -> str:
 def _campaigns(result: RunResult) -> str:
     config = result.manifest.get("config", {})
     seeds = config.get("seeds") or sorted({int(s) for s in result.campaigns["seed"]})
-    played = (
-        f"Each agent played {counted(len(seeds), 'campaign')}, "
-        f"{'seed' if len(seeds) == 1 else 'seeds'} {visible(ranges(seeds), 120)}"
-    )
+    played = _played(result, seeds)
     names = {
         "named": "",
         "shuffled": ", with the identifiers shuffled among the candidates anew for each seed",
@@ -113,6 +114,40 @@ def _campaigns(result: RunResult) -> str:
     }
     unplaced = "; a slot that the proposer left empty was filled by a seeded, label-free draw"
     return f"{played}{names.get(result.identifiers, '')}{unplaced}."
+
+
+def _played(result: RunResult, planned: Sequence[int]) -> str:
+    """How many campaigns every agent played, on which seeds, and how many of them were scored."""
+    seeds: dict[str, list[int]] = {name: [] for name in result.arms}
+    for arm, seed in zip(result.campaigns["arm"], result.campaigns["seed"], strict=True):
+        seeds[str(arm)].append(int(seed))
+    for failure in result.failures:
+        seeds[failure.arm].append(failure.seed)
+    arms = result.arms
+    is_even = all(sorted(own) == sorted(planned) for own in seeds.values())
+    if is_even and not result.failures:
+        return f"Each agent played {counted(len(planned), 'campaign')}, {_seeds(planned)}"
+    if len(arms) > ARMS_SPELLED:
+        counts = [arm.n for arm in arms.values()]
+        return (
+            f"The agents have {spread(min(counts), max(counts))} scored campaigns each (counts in "
+            "the table of means)"
+        )
+    if is_even:
+        scored = listed([f"{arm.n:,} of {visible(name, 60)}" for name, arm in arms.items()])
+        each = f"Each agent played {counted(len(planned), 'campaign')}, {_seeds(planned)}"
+        return f"{each}, of which {scored} were scored"
+    told = [
+        f"{visible(name, 60)} played {counted(len(own), 'campaign')}"
+        + (f", {_seeds(own)}" if own else "")
+        + (f" ({arm.n:,} scored, {arm.failed:,} failed)" if arm.failed else "")
+        for (name, own), arm in zip(seeds.items(), arms.values(), strict=True)
+    ]
+    return f"Agent {'; '.join(told)}"
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    return f"{'seed' if len(seeds) == 1 else 'seeds'} {visible(ranges(seeds), 120)}"
 
 
 def _registries(entries: Sequence[Mapping[str, Any]], result: RunResult) -> str:
@@ -162,7 +197,7 @@ def _inference(result: RunResult) -> tuple[str, ...]:
     clusters = any(arm.net.registries > 1 for arm in arms)
     unit = "registries" if clusters else "campaigns"
     reach = ""
-    if result.registry_count == 1:
+    if result.campaigns["registry"].nunique() == 1:
         reach = "; with one registry, they hold for this registry alone"
     intervals = (
         f"Intervals have 95 % coverage ({listed(methods) or 'paired t'}), with {unit} as units"

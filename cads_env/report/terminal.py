@@ -11,10 +11,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cads_env.inference import DETECTABLE_FACTOR, Estimate, t_detectable
+from cads_env.report.verdict import exhausted_registries, scored_scope
 from cads_env.report.wording import visible
 from cads_env.run.result import SMALLEST_RANGE, ArmResult, RunResult, show_ratio
 
 SYNTHETIC_NOTE: Final = "synthetic: plumbing and calibration, not biology"
+FEW_UNITS: Final = 30
+"""Below as many units, 2.80 standard errors fall short of 80 % power by more than 4 %."""
 REASON_SHOWN: Final = 300
 """Characters of a failure's reason that are shown."""
 
@@ -87,12 +91,12 @@ def _notes(result: RunResult) -> list[str]:
     n = f"n = {counts.pop()}" if len(counts) == 1 else _counts_by_arm(result)
     methods = " / ".join(sorted({arm.net.method for arm in result.arms.values() if arm.n}))
     notes = [
-        f"{n} campaigns, {result.scope}, {result.identifiers} identifiers.",
+        f"{n} campaigns, {scored_scope(result)}, {result.identifiers} identifiers.",
         "true, false: mean certified hits and nulls; FDR<: 95 % upper bound of P(any false).",
         "twin: the same loop with the proposer removed. net = true - twin, with its interval"
         f"{f' ({methods})' if methods else ''}.",
         "norm = net / (reference - twin). reach: proposal slots early enough to be certified, of "
-        "all. det.: net found with 80 % power at this n.",
+        f"all. {detectable_words([arm.net for arm in result.arms.values()])}",
         "* proposes by the true effects: no agent, the yardstick of norm.",
     ]
     if result.certificate.epsilon_bar < result.protocol.epsilon:
@@ -107,6 +111,13 @@ def _notes(result: RunResult) -> list[str]:
         )
     if result.panel.startswith("synthetic-"):
         notes.append(f"{result.panel} is {SYNTHETIC_NOTE}.")
+    whole = len(exhausted_registries(result))
+    if whole:
+        is_all = whole == result.campaigns["registry"].nunique()
+        where = "" if is_all else f" of {whole:,} of the registries"
+        notes.append(
+            f"Every campaign{where} read every candidate: a proposer only changes the order."
+        )
     if result.failures:
         notes.append("Failed campaigns are left out of their arm; reference* covers all.")
     notes += [
@@ -119,11 +130,29 @@ def _notes(result: RunResult) -> list[str]:
     return notes
 
 
-def _interval(result: RunResult) -> str:
-    """How the interval of the net is made, which the registries decide."""
-    several = any(arm.net.registries > 1 for arm in result.arms.values())
-    return "t interval on registry means" if several else "paired t interval over seeds"
-
-
 def _counts_by_arm(result: RunResult) -> str:
     return "n = " + ", ".join(f"{arm.n} ({name})" for name, arm in result.arms.items())
+
+
+def detectable_words(estimates: Sequence[Estimate]) -> str:
+    """What the column `det.` means for these estimates, which few units make more than it says.
+
+    Args:
+        estimates: Those of the table; ones without a spread say nothing.
+    """
+    units = sorted({e.units for e in estimates if math.isfinite(e.detectable)})
+    few = [n for n in units if n < FEW_UNITS]
+    if not few:
+        return "det.: 2.80 standard errors, found with about 80 % power."
+    times = ", ".join(
+        f"{t_detectable(1.0, n) * math.sqrt(n) / DETECTABLE_FACTOR:.2f} times that at {n}"
+        for n in few[:3]
+    )
+    more = f" and more at {len(few) - 3} other counts" if len(few) > 3 else ""
+    what = "registries or seeds" if len(units) > 1 else "registries"
+    if all(e.registries == 1 for e in estimates):
+        what = "seeds"
+    return (
+        f"det.: 2.80 standard errors; with so few {what}, 80 % power takes {times}{more}, by the "
+        "t law."
+    )

@@ -12,7 +12,8 @@ from typing import Final
 
 import pandas as pd
 
-from cads_env.inference import Estimate, beats_twin, n_to_detect, tost
+from cads_env.inference import Estimate, beats_twin, n_to_detect, t_detectable, tost
+from cads_env.report.chain import adjusted_p
 from cads_env.report.content import Answer
 from cads_env.run.result import ArmResult, RunResult
 
@@ -26,14 +27,19 @@ class Verdict:
 
     Attributes:
         arm: Its summary.
-        answer: "yes" if the interval of the net lies above 0, "harm" if below, "no" if the net is
-            within `MARGIN` of 0 by two one-sided tests at .05, else "open"; "unknown" without an
-            interval.
+        answer: "yes" if the interval of the net lies above 0 and "harm" if below, each "-small"
+            where the net is also within `MARGIN` of 0 by two one-sided tests at .05; "no" if it is
+            within but the interval holds 0, else "open"; "unknown" without an interval.
         wins: Campaigns in which it certified more hits than its twin.
         losses: Campaigns in which it certified fewer.
         ties: Campaigns in which it certified as many.
         log_e: Natural log of the e-value that it wins more campaigns than it loses.
         registries: Registries among its campaigns.
+        holm: Holm's p over the arms of the run; NaN where there is none.
+        found_now: Net found with 80 % power at this n, by the t test; NaN if the spread is not
+            known.
+        margin_needed: Smallest margin within which the net would count as nothing added, the
+            larger end of its 90 % interval; NaN without one.
         needed_for_one: Units at which a net of 1 would be found with 80 % power; None if no study
             is large enough or the spread is not known.
         needed_for_seen: The same for the net that was seen.
@@ -46,16 +52,20 @@ class Verdict:
     ties: int
     log_e: float
     registries: int
+    holm: float
+    found_now: float
+    margin_needed: float
     needed_for_one: int | None
     needed_for_seen: int | None
 
 
-def judge(arm: ArmResult, campaigns: pd.DataFrame) -> Verdict:
+def judge(arm: ArmResult, campaigns: pd.DataFrame, *, holm: float = math.nan) -> Verdict:
     """The answer for an arm from its campaign rows.
 
     Args:
         arm: Its summary.
         campaigns: Its rows, in the order of the seeds; columns `net` and `registry`.
+        holm: Holm's p of its net over the arms of its run.
     """
     nets = campaigns["net"].to_numpy(dtype=float)
     names = campaigns["registry"].tolist()
@@ -63,6 +73,7 @@ def judge(arm: ArmResult, campaigns: pd.DataFrame) -> Verdict:
     wins, losses = int((nets > 0).sum()), int((nets < 0).sum())
     estimate = arm.net
     has_spread = math.isfinite(estimate.sd)
+    within = tost(estimate, margin=MARGIN)
     return Verdict(
         arm=arm,
         answer=_answer(estimate),
@@ -71,6 +82,9 @@ def judge(arm: ArmResult, campaigns: pd.DataFrame) -> Verdict:
         ties=len(nets) - wins - losses,
         log_e=beats_twin(wins, losses),
         registries=registries,
+        holm=holm,
+        found_now=t_detectable(estimate.sd, estimate.units) if has_spread else math.nan,
+        margin_needed=max(abs(within.low), abs(within.high)),
         needed_for_one=n_to_detect(1.0, sd=estimate.sd) if has_spread else None,
         needed_for_seen=n_to_detect(estimate.mean, sd=estimate.sd) if has_spread else None,
     )
@@ -79,15 +93,39 @@ def judge(arm: ArmResult, campaigns: pd.DataFrame) -> Verdict:
 def _answer(estimate: Estimate) -> Answer:
     if not math.isfinite(estimate.low):
         return "unknown"
+    is_small = tost(estimate, margin=MARGIN).is_equivalent
     if estimate.low > 0:
-        return "yes"
+        return "yes-small" if is_small else "yes"
     if estimate.high < 0:
-        return "harm"
-    return "no" if tost(estimate, margin=MARGIN).is_equivalent else "open"
+        return "harm-small" if is_small else "harm"
+    return "no" if is_small else "open"
+
+
+def scored_scope(result: RunResult) -> str:
+    """How far the scored campaigns reach: `holds for this registry` or `over 8 registries`."""
+    count = result.campaigns["registry"].nunique()
+    if not count:
+        return result.scope
+    return "holds for this registry" if count == 1 else f"over {count:,} registries"
+
+
+def exhausted_registries(result: RunResult) -> tuple[str, ...]:
+    """Registries of which every campaign read every candidate, in the order of the campaigns.
+
+    A proposer can only change the order of reads there, never what is read.
+    """
+    frame = result.campaigns
+    is_whole = frame["observed"] >= frame["m"]
+    found = is_whole.groupby(frame["registry"], sort=False).all()
+    return tuple(str(name) for name, whole in found.items() if whole)
 
 
 def verdicts(result: RunResult) -> tuple[Verdict, ...]:
     """The answers of a run, in the order of the arms."""
     groups = dict(tuple(result.campaigns.groupby("arm", sort=False)))
     none = result.campaigns.iloc[:0]
-    return tuple(judge(arm, groups.get(name, none)) for name, arm in result.arms.items())
+    adjusted = adjusted_p(list(result.arms.values()))
+    return tuple(
+        judge(arm, groups.get(name, none), holm=p)
+        for (name, arm), p in zip(result.arms.items(), adjusted, strict=True)
+    )

@@ -12,8 +12,8 @@ from cads_env.report.assemble import build_report
 from cads_env.report.datasheet import datasheet_sections
 from cads_env.report.html import html_page
 from cads_env.report.markdown import markdown, markdown_sections
-from cads_env.report.provenance import check_manifest
 from cads_env.report.wording import visible
+from cads_env.run.manifest_checks import check_manifest
 from cads_env.run.result import RunResult
 
 FORMATS: Final = ("html", "md", "datasheet")

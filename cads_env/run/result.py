@@ -117,7 +117,7 @@ class RunResult:
         identifiers: "named", "shuffled" or "blinded".
         twin: Mean declared hits of the twin over all campaigns, failed ones included.
         reference: The same of the effect-ranked reference.
-        registry_count: Distinct registries among the campaigns.
+        registry_count: Distinct registries among the campaigns that were scored.
         manifest: What the run's manifest says: resolved configuration, registries, versions.
         folder: Where the files are, or None.
     """
@@ -190,7 +190,7 @@ class RunResult:
             identifiers=identifiers,
             twin=twin,
             reference=reference,
-            registry_count=len({registry for registry, _ in both}),
+            registry_count=len({row["registry"] for row in rows["campaigns"]}),
             manifest=manifest,
             folder=folder,
         )

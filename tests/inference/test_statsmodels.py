@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cads_env.inference import clopper_pearson, clopper_pearson_upper, holm, paired_t, tost
+from cads_env.inference import (
+    clopper_pearson,
+    clopper_pearson_upper,
+    holm,
+    n_to_detect,
+    paired_t,
+    t_detectable,
+    t_power,
+    tost,
+)
 
 pytestmark = pytest.mark.conformance
 
@@ -61,3 +70,17 @@ def test_paired_intervals_and_equivalence_agree(seed: int) -> None:
     # The 90 % interval is the pair of one-sided tests at .05.
     interval = described.tconfint_mean(0.1)
     assert (result.low, result.high) == pytest.approx(interval, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [3, 5, 12, 30, 200, 2000])
+def test_power_and_planned_sizes_agree(n: int) -> None:
+    power = part("power").TTestPower()
+    for z in (0.5, 1.5, 2.8, 4.0):
+        size = z / n**0.5
+        expected = power.power(effect_size=size, nobs=n, alpha=0.05)
+        assert t_power(size, sd=1.0, n=n) == pytest.approx(expected, abs=1e-9)
+    size = t_detectable(1.0, n)
+    assert power.power(effect_size=size, nobs=n, alpha=0.05) == pytest.approx(0.8, abs=1e-9)
+    needed = n_to_detect(size * (1 - 1e-6), sd=1.0)
+    assert needed == n + 1
+    assert n_to_detect(size * (1 + 1e-6), sd=1.0) == n

@@ -11,9 +11,10 @@ import pytest
 
 from cads_env import RunResult
 from cads_env.certificate import Certificate
-from cads_env.inference import beats_twin, n_to_detect
+from cads_env.inference import beats_twin, n_to_detect, t_power, tost
 from cads_env.protocol import load_protocol
-from cads_env.report.answers import cards, summary_table, warnings_of
+from cads_env.report.answers import cards, key_of, summary_table, warnings_of
+from cads_env.report.change import what_would_change
 from cads_env.report.content import Answer
 from cads_env.report.verdict import Verdict, judge, verdicts
 from cads_env.run.result import summarise
@@ -50,7 +51,11 @@ def test_the_interval_decides_the_answer(nets: list[int], expected: Answer) -> N
 
 def test_a_small_net_that_is_told_from_zero_is_a_yes() -> None:
     nets = [1, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1]
-    assert verdict(nets).answer == "yes"
+    assert verdict(nets).answer == "yes-small"
+    assert verdict([-net for net in nets]).answer == "harm-small"
+    # An interval that reaches past the margin is not small, and neither is a net of the margin.
+    assert verdict([1, 0, 2, 0, 2, 2, 0, 1, 2, 0, 1, 2]).answer == "yes"
+    assert verdict([1, 1, 1]).answer == "yes"
 
 
 def test_wins_losses_and_ties_make_the_e_value() -> None:
@@ -79,11 +84,12 @@ def test_a_card_says_how_sure_at_what_n_and_what_would_change_it(run: RunResult)
     answers = verdicts(run)
     card = cards(run, answers)[0]
     facts = dict(card.facts)
-    assert list(facts) == ["How sure", "At what n", "What would change it"]
+    assert list(facts) == ["How sure", "False", "At what n", "What would change it"]
     v = answers[0]
     assert f"{v.wins} won, {v.losses} lost, {v.ties} tied" in facts["How sure"]
-    assert "8 campaigns; on 2 registries of tiny." in facts["At what n"]
-    assert "80 % power" in facts["What would change it"]
+    assert facts["At what n"] == "8 campaigns on 2 registries."
+    assert "by Holm over 3 arms" in facts["How sure"]
+    assert f"P(any)\u00a0≤\u00a0{v.arm.fdr_bound:.3f}" in facts["False"]
     failed = dict(cards(run, answers)[2].facts)["At what n"]
     assert f"{len(run.failures)} campaigns failed" in failed.replace("1 campaign ", "1 campaigns ")
 
@@ -110,3 +116,59 @@ def test_no_campaign_leaves_nothing_but_the_count_of_failures() -> None:
     found = verdict([])
     assert (found.wins, found.losses, found.ties, found.registries) == (0, 0, 0, 0)
     assert math.isnan(found.arm.net.mean)
+
+
+def test_a_yes_says_what_overturns_it_and_not_what_power_takes(run: RunResult) -> None:
+    text = what_would_change(run, verdict([5, 6, 7, 5, 6]))
+    low = verdict([5, 6, 7, 5, 6]).arm.net.low
+    for said in (
+        f"it ends at +{low:.2f}",
+        "holds for this registry alone",
+        "contamination above epsilon_bar = 0.1, noise above s = 0.5",
+        "saw this registry",
+        "--identifiers shuffled",
+    ):
+        assert said in text
+    assert "power" not in text
+    shuffled = dataclasses.replace(run, identifiers="shuffled")
+    assert "shuffled" not in what_would_change(shuffled, verdict([5, 6, 7, 5, 6]))
+    several = verdict([5, 6, 7, 5], registries=list("abcd"))
+    assert "registries drawn like these 4" in what_would_change(run, several)
+
+
+def test_what_is_not_decided_says_how_many_of_which_units_more(run: RunResult) -> None:
+    nets = [9, -9, 4, -3]
+    seeds = verdict(nets)
+    text = what_would_change(run, seeds)
+    assert text.startswith("More seeds, for this registry alone: 80 % power takes ")
+    assert f"{seeds.needed_for_one:,} for a net of 1" in text
+    assert f"{seeds.needed_for_seen:,} for the net seen" in text
+    assert t_power(seeds.found_now, sd=seeds.arm.net.sd, n=4) == pytest.approx(0.8)
+    panel = what_would_change(run, verdict(nets, registries=list("abcd")))
+    assert panel.startswith("More registries (more seeds on these 4 add none): ")
+
+
+def test_a_no_says_which_margin_would_undo_it(run: RunResult) -> None:
+    found = verdict([0, 0, 1, -1, 0, 0, 1, -1])
+    assert f"A margin below {found.margin_needed:.2f}" in what_would_change(run, found)
+    for margin, within in ((found.margin_needed + 1e-6, True), (found.margin_needed - 1e-6, False)):
+        assert tost(found.arm.net, margin=margin).is_equivalent is within
+
+
+def test_the_key_says_what_the_cards_mean_and_that_arms_are_not_compared(run: RunResult) -> None:
+    key = dict(key_of(run))
+    assert "90 % interval" in key["Within 1 of 0"]
+    assert "20" in key["e"]
+    assert "cads compare" in key["Between arms"]
+    alone = dataclasses.replace(run, arms={"prior": run.arms["prior"]})
+    assert "Between arms" not in dict(key_of(alone))
+
+
+def test_an_exhausted_registry_leaves_nothing_but_the_order(run: RunResult) -> None:
+    assert "order" not in " ".join(warnings_of(run))
+    rows = run.campaigns.assign(observed=run.campaigns["m"])
+    whole = " ".join(warnings_of(dataclasses.replace(run, campaigns=rows)))
+    assert "Every campaign read every candidate" in whole
+    rows.loc[rows["registry"] == "tiny-0", "observed"] -= 1
+    part = " ".join(warnings_of(dataclasses.replace(run, campaigns=rows)))
+    assert "Every campaign on 1 of 2 registries read" in part

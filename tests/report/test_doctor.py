@@ -81,13 +81,13 @@ def test_a_problem_ends_with_code_1_and_a_note_does_not(
     assert "1 to mend" in printed
 
 
-def test_no_value_of_a_variable_and_no_home_is_told(
+def test_the_folder_of_data_is_told_and_no_home_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     told = doctor.as_json(examine())
-    assert "secret-home" not in told
+    assert named(places.places(), "home").text.startswith("~/secret-home (set by CADS_HOME)")
     assert str(tmp_path) not in told
     monkeypatch.delenv("CADS_HOME")
     told = doctor.as_json(places.places())

@@ -19,7 +19,7 @@ from cads_env.record import Record
 from cads_env.report.export import export_run, folder, source
 from cads_env.report.export.columns import KEY, Column, TableColumns, tables
 from cads_env.report.export.write import write_csv
-from cads_env.run import RunResult, evaluate
+from cads_env.run import RunResult, evaluate, merge
 from cads_env.testing import tiny_protocol, tiny_registry
 
 TABLES = ("campaigns", "rounds", "declarations", "reads", "failures")
@@ -106,7 +106,7 @@ def test_parquet_reads_back_equal_to_the_runs_rows(
     pq = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(source, "BATCH_ROWS", batch_rows)
     done = export_run(run)
-    assert done.folder == run.with_name("p1-export")
+    assert done.folder == run.with_name("p1-parquet")
     assert sorted(p.name for p in done.folder.iterdir()) == sorted(
         [*(f"{name}.parquet" for name in TABLES), "croissant.json"]
     )
@@ -263,19 +263,19 @@ def _manifest(**changes: Any) -> Callable[[Path], None]:
     [
         (_cut, "rounds.jsonl"),
         (lambda place: (place / "reads.jsonl").unlink(), "reads.jsonl"),
-        (_manifest(status="running"), "status 'running'; expected 'complete'"),
+        (_manifest(status="running"), "status 'running'; expected one of complete"),
         (_manifest(schema_version=99), "99"),
         (lambda place: (place / "manifest.json").write_text("{"), "manifest.json"),
         (lambda place: (place / "manifest.json").unlink(), "manifest.json"),
     ],
 )
-def test_a_run_that_is_not_whole_is_refused(
+def test_a_run_that_has_not_ended_or_was_changed_is_refused(
     run: Path, harm: Callable[[Path], object], words: str
 ) -> None:
     harm(run)
     with pytest.raises((RunError, RecordError), match=words):
         export_run(run, parquet=False, csv=True)
-    assert not run.with_name("p1-export").exists()
+    assert not run.with_name("p1-csv").exists()
 
 
 def _rehash(place: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_line_that_no_run_writes_is_refused(
     _rehash(run)
     with pytest.raises(RecordError, match=words):
         export_run(run)
-    assert not run.with_name("p1-export").exists()
+    assert not run.with_name("p1-csv").exists()
 
 
 def test_parquet_without_pyarrow_names_the_line_that_installs_it(
@@ -319,7 +319,7 @@ def test_parquet_without_pyarrow_names_the_line_that_installs_it(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'cads-env\[parquet\]'"):
         export_run(run)
-    assert not run.with_name("p1-export").exists()
+    assert not run.with_name("p1-parquet").exists()
     assert export_run(run, parquet=False, csv=True).has_reads
 
 
@@ -354,5 +354,43 @@ def test_the_command_writes_parquet_when_no_format_is_named(
 ) -> None:
     pytest.importorskip("pyarrow")
     assert cads(monkeypatch, "export", str(run)) == 0
-    names = {path.suffix for path in run.with_name("p1-export").iterdir()}
+    names = {path.suffix for path in run.with_name("p1-parquet").iterdir()}
     assert names == {".parquet", ".json"}
+
+
+def test_both_formats_one_after_the_other_have_folders_of_their_own(run: Path) -> None:
+    first = export_run(run, parquet=False, csv=True)
+    assert first.folder == run.with_name("p1-csv")
+    pytest.importorskip("pyarrow")
+    assert export_run(run).folder == run.with_name("p1-parquet")
+    assert export_run(run, csv=True).folder == run.with_name("p1-export")
+
+
+def test_a_ragged_merge_is_exported_and_says_how_much_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arm, seeds in (("random", range(4)), ("prior", range(2))):
+        evaluate(
+            arm, registry=tiny_registry(), protocol=tiny_protocol(), seeds=seeds, out=tmp_path / arm
+        )
+    merge([tmp_path / "random", tmp_path / "prior"], tmp_path / "all")
+    assert cads(monkeypatch, "export", str(tmp_path / "all"), "--csv") == 0
+    assert "not complete: 6 of 8 campaigns are exported" in capsys.readouterr().out
+    place = tmp_path / "all-csv"
+    with (place / "campaigns.csv").open(newline="", encoding="utf-8") as handle:
+        assert len(list(csv.DictReader(handle))) == 6
+    assert "6 of 8 campaigns" in json.loads((place / "croissant.json").read_text())["description"]
+
+
+def test_rows_that_the_end_of_a_run_cut_off_are_left_out(run: Path) -> None:
+    lines = (run / "campaigns.jsonl").read_text().splitlines(keepends=True)
+    (run / "campaigns.jsonl").write_text("".join(lines[:-1]))
+    _rehash(run)
+    _manifest(status="interrupted")(run)
+    whole = export_run(run, parquet=False, csv=True)
+    gone = json.loads(lines[-1])
+    with (whole.folder / "rounds.csv").open(newline="", encoding="utf-8") as handle:
+        keys = {(row["arm"], row["seed"]) for row in csv.DictReader(handle)}
+    assert len(keys) == len(lines) - 1
+    assert (gone["arm"], str(gone["seed"])) not in keys
+    assert whole.played == whole.planned - 1

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from pathlib import Path
 
 import pytest
 
-import cads_env
 from cads_env import RunResult
 from cads_env.certificate import Certificate
 from cads_env.report.datasheet import datasheet_sections
 from cads_env.report.markdown import markdown_sections
 from cads_env.report.methods import methods_paragraph
-from cads_env.report.provenance import command
-from tests.report.conftest import PROTOCOL, Dead, panel, play
+from cads_env.run import merge
+from tests.report.conftest import PROTOCOL, Dead, Half, panel, play
 
 
 def test_the_paragraph_names_what_a_reader_needs(run: RunResult) -> None:
@@ -78,32 +76,13 @@ def test_a_cap_that_is_not_there_is_not_given_as_a_number(run: RunResult) -> Non
     assert "without a cap" in methods_paragraph(open_cap)
 
 
-def test_the_command_repeats_the_run(tmp_path: Path) -> None:
-    options = {"registry": "synthetic-depmap-6000/1", "protocol": "standard+rounds=2"}
-    first = play({"random": "random"}, tmp_path / "one", seeds=[0, 2, 3], **options)
-    words = shlex.split(command(first))
-    assert words == [
-        "cads", "run", "--registry", "synthetic-depmap-6000/1", "--protocol", "standard+rounds=2",
-        "--seeds", "0,2-3", "--agent", "random",
-    ]  # fmt: skip
-
-
-def test_the_command_names_what_differs_from_the_defaults(tmp_path: Path) -> None:
-    cads_env.evaluate(
-        {"prior": "prior"},
-        registry=panel(1),
-        protocol=PROTOCOL,
-        seeds=[0],
-        certificate={"q": 0.2},
-        identifiers="shuffled",
-        keep_reads=True,
-        out=tmp_path / "run",
-    )
-    from cads_env.run.load import load_run
-
-    text = command(load_run(tmp_path / "run"))
-    for said in ("--q 0.2", "--identifiers shuffled", "--keep-reads", "rounds=5"):
-        assert said in text
+def test_campaigns_are_counted_by_agent_where_they_differ(run: RunResult, tmp_path: Path) -> None:
+    assert "of which 8 of random, 8 of prior and 6 of half were scored" in methods_paragraph(run)
+    play({"random": "random"}, tmp_path / "a", seeds=range(4))
+    play({"half": Half}, tmp_path / "b", seeds=range(2))
+    text = methods_paragraph(merge([tmp_path / "a", tmp_path / "b"], tmp_path / "all"))
+    assert "random played 4 campaigns, seeds 0-3; half played 2 campaigns, seeds 0-1" in text
+    assert "Each agent played" not in text
 
 
 @pytest.mark.parametrize("what", ["Motivation", "Composition", "Uses and limits", "Maintenance"])

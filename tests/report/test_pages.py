@@ -124,11 +124,14 @@ def test_markdown_tables_have_as_many_cells_in_every_row(hostile: RunResult) -> 
     ("text", "expected"),
     [
         ("a|b", r"a\|b"),
-        ("<b>&amp;", r"\<b\>\&amp;"),
+        ("<b>&amp;", r"\<b>\&amp;"),
         ("`x` *y* _z_ ~w~ $v$", r"\`x\` \*y\* \_z\_ \~w\~ \$v\$"),
-        ("[a](b)", r"\[a\](b)"),
+        ("[a](b) [c][d] [e]: [^f] [!NOTE]", r"[a\](b) [c\][d] [e\]: \[^f] \[!NOTE]"),
+        ("[-1.74, 0.44], p < 0.001, a & b", "[-1.74, 0.44], p < 0.001, a & b"),
+        ("epsilon_bar, a__b, _c_d_", r"epsilon_bar, a\_\_b, \_c_d\_"),
+        (r"\x1b \| \\", r"\x1b \\\| \\\\"),
         ("http://x :smile: 1:2 a: b", r"http\://x \:smile: 1:2 a: b"),
-        (r"a\b", r"a\\b"),
+        (r"a\*b", r"a\\\*b"),
         ("two\n\nlines", "two lines"),
     ],
 )
@@ -137,8 +140,13 @@ def test_markdown_shows_text_as_it_is(text: str, expected: str) -> None:
 
 
 def test_a_line_cannot_start_a_heading_a_list_or_a_rule() -> None:
-    shown = [escape_block(text) for text in ("# a", "- b", "1. c", "=== d", "1.25 e", "+8 f")]
-    assert shown == ["\\# a", "\\- b", "1\\. c", "\\=== d", "1.25 e", "\\+8 f"]
+    shown = [
+        escape_block(text)
+        for text in ("# a", "- b", "1. c", "=== d", "1.25 e", "+8 f", "> g", "[ ] h")
+    ]
+    assert shown == [
+        "\\# a", "\\- b", "1\\. c", "\\=== d", "1.25 e", "\\+8 f", "\\> g", "\\[ ] h",
+    ]  # fmt: skip
 
 
 def test_hostile_names_stay_text(hostile: RunResult) -> None:

@@ -58,12 +58,12 @@ def _package_data() -> Iterator[Finding]:
 
 
 def _home() -> Iterator[Finding]:
-    """The folder of remembered registries; where the variable says so, its place stays untold."""
+    """The folder of remembered registries, and whether the variable moved it there."""
     from cads_env.sources import remembered
 
     home, variable = remembered.data_folder(), remembered.HOME_VARIABLE
     is_named = bool(os.environ.get(variable, "").strip())
-    where = f"the folder that {variable} names" if is_named else shown(home)
+    where = f"{shown(home)}{f' (set by {variable})' if is_named else ''}"
     existing = home
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent

@@ -97,6 +97,7 @@ def croissant(
     *,
     keys: Mapping[str, Sequence[Any]],
     ended: str | None,
+    played: int,
 ) -> dict[str, Any]:
     """The JSON-LD value of `croissant.json`.
 
@@ -111,6 +112,7 @@ def croissant(
         manifest: The run's manifest.
         keys: Every value of arm, registry and seed, each once.
         ended: When the run ended, ISO 8601, or None.
+        played: Campaigns that are there, scored or failed.
     """
     config = manifest.get("config", {})
     protocol = config.get("protocol", {}).get("name", "a protocol")
@@ -121,7 +123,7 @@ def croissant(
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "name": f"cads-env run: {protocol} on {config.get('panel', 'a registry')}",
-        "description": _description(manifest, list(first.values())),
+        "description": _description(manifest, list(first.values()), played),
         "conformsTo": CONFORMS_TO,
         "version": "1.0.0",
         "isLiveDataset": False,
@@ -134,17 +136,21 @@ def croissant(
     return data
 
 
-def _description(manifest: Mapping[str, Any], files: Sequence[ExportedFile]) -> str:
+def _description(manifest: Mapping[str, Any], files: Sequence[ExportedFile], played: int) -> str:
     config, versions = manifest.get("config", {}), manifest.get("versions", {})
     certificate, protocol = config.get("certificate", {}), config.get("protocol", {})
     arms = ", ".join(str(agent.get("arm")) for agent in config.get("agents", []))
     counts = ", ".join(f"{file.rows} {file.table.name}" for file in files)
+    planned = len(config.get("seeds", [])) * len(config.get("agents", []))
+    part = ""
+    if manifest.get("status") != "complete":
+        part = f" The run is not complete: {played} of {planned} campaigns."
     return (
         f"Results of cads-env {versions.get('cads-env', '?')}: arms {arms} under protocol "
         f"{protocol.get('name')} (hash {manifest.get('protocol_hash')}) on {config.get('panel')} "
         f"with {config.get('identifiers')} identifiers, certificate q = {certificate.get('q')}, "
         f"epsilon_bar = {certificate.get('epsilon_bar')}, each campaign paired with its "
-        f"proposer-removed twin. Rows: {counts}. The columns {', '.join(KEY)} name a campaign."
+        f"proposer-removed twin. Rows: {counts}.{part} Columns {', '.join(KEY)} name a campaign."
     )
 
 

@@ -30,26 +30,30 @@ class Export(NamedTuple):
         folder: Where it lies.
         rows: Rows of each file, by file name.
         has_reads: False when the run kept no reads; they follow from registry, protocol and seed.
+        played: Campaigns that are there, scored or failed.
+        planned: Campaigns of the whole run; as many, unless it is not complete.
     """
 
     folder: Path
     rows: dict[str, int]
     has_reads: bool
+    played: int
+    planned: int
 
 
 def export_run(
     folder: str | Path, out: str | Path | None = None, *, parquet: bool = True, csv: bool = False
 ) -> Export:
-    """Export a complete run's tables, with Croissant metadata.
+    """Export the tables of a run that has ended, with Croissant metadata.
 
     The tables are campaigns, rounds and declarations, reads (one row a read) where the run kept
     them, and failures where there are any. Memory is bounded by a batch of rows and one campaign's
     reads, whatever the size of the run.
 
     Args:
-        folder: Folder of a complete run.
-        out: A folder that does not exist or is empty; None for the run's name with `-export`,
-            beside it.
+        folder: Folder of a run; of one that was interrupted or failed, what is complete so far.
+        out: A folder that does not exist or is empty; None for the run's name with `-parquet`,
+            `-csv` or, for both, `-export`, beside it.
         parquet: Write Parquet files; needs the extra `parquet`.
         csv: Write CSV files; see `write_csv` for what is JSON text in them.
 
@@ -58,7 +62,7 @@ def export_run(
 
     Raises:
         MissingExtraError: Parquet was asked for and pyarrow is missing.
-        RunError: The run is not complete or has changed, nothing was asked for, or the target holds
+        RunError: The run has not ended or has changed, nothing was asked for, or the target holds
             something or cannot be written.
         RecordError: A line of the run's files is not what a run writes.
     """
@@ -69,12 +73,17 @@ def export_run(
         need_pyarrow()
     run = open_run(folder)
     source = run.folder.resolve()
-    target = source.with_name(f"{source.name}-export") if out is None else Path(out)
+    ending = "export" if parquet and csv else "parquet" if parquet else "csv"
+    target = source.with_name(f"{source.name}-{ending}") if out is None else Path(out)
     _check_target(target)
     try:
         with _new_folder(target) as partial:
             files = _write_tables(run, partial, parquet=parquet, csv=csv)
-            data = croissant(files, run.manifest, keys=key_values(run), ended=run.ended)
+            rows = {file.path.stem: file.rows for file in files}
+            played = rows["campaigns"] + rows.get("failures", 0)
+            data = croissant(
+                files, run.manifest, keys=key_values(run), ended=run.ended, played=played
+            )
             text = json.dumps(data, indent=2, ensure_ascii=True) + "\n"
             path = partial / CROISSANT_FILE
             path.write_text(text, encoding="ascii", newline="\n")
@@ -83,7 +92,8 @@ def export_run(
     except OSError as error:
         msg = f"Cannot export into {str(target)!r}: {error_text(error)}. Name another with --out."
         raise RunError(msg) from error
-    return Export(target, {f.path.name: f.rows for f in files}, run.has("reads"))
+    counts = {file.path.name: file.rows for file in files}
+    return Export(target, counts, run.has("reads"), played, run.planned)
 
 
 def _check_target(target: Path) -> None:

@@ -1,13 +1,13 @@
 """Reading a run's folder in batches: bounded memory, every line checked.
 
-A batch is a mapping of column names to equally long lists. Only complete runs whose files match the
-hashes in their manifest are read; nothing is written.
+A batch is a mapping of column names to equally long lists. Only runs that have ended, and whose
+files match the hashes in their manifest, are read; nothing is written.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +21,9 @@ from cads_env.run.mend import whole_lines
 
 Batch = Mapping[str, Sequence[Any]]
 
+ENDED: Final = ("complete", "interrupted", "failed")
+"""Statuses under which a manifest tells the hashes of the files."""
+
 BATCH_ROWS: Final = 65_536
 """Most rows of a batch."""
 BATCH_CHARACTERS: Final = 16_000_000
@@ -28,7 +31,7 @@ BATCH_CHARACTERS: Final = 16_000_000
 
 
 class RunFiles(NamedTuple):
-    """A complete run on disk.
+    """A run on disk that has ended.
 
     Attributes:
         folder: Where it is.
@@ -43,6 +46,17 @@ class RunFiles(NamedTuple):
         return (self.folder / f"{name}.jsonl").is_file()
 
     @property
+    def is_complete(self) -> bool:
+        """Whether every planned campaign was played."""
+        return bool(self.manifest["status"] == "complete")
+
+    @property
+    def planned(self) -> int:
+        """Campaigns of the whole run, whether played or not."""
+        config = self.manifest["config"]
+        return len(config["seeds"]) * len(config["agents"])
+
+    @property
     def ended(self) -> str | None:
         """When the run ended (ISO 8601), from the log; None where the log does not say."""
         try:
@@ -53,22 +67,23 @@ class RunFiles(NamedTuple):
 
 
 def open_run(folder: str | Path) -> RunFiles:
-    """The files of a complete run, checked against the hashes in its manifest.
+    """The files of a run that has ended, checked against the hashes in its manifest.
 
     Args:
         folder: Folder of a run.
 
     Raises:
-        RunError: It is no folder of a run, another schema version wrote it, or the run is not
-            complete.
+        RunError: It is no folder of a run, another schema version wrote it, or the run has not
+            ended.
         RecordError: Its manifest is damaged, or a file is not the one that the run wrote.
     """
     place = Path(folder)
     manifest = read_manifest(place)
-    if manifest["status"] != "complete":
+    if manifest["status"] not in ENDED:
         msg = (
-            f"The run in {str(folder)!r} has status {manifest['status']!r}; expected 'complete'. "
-            "Let it finish, or repeat the command that began it to go on with it."
+            f"The run in {str(folder)!r} has status {manifest['status']!r}; expected one of "
+            f"{', '.join(ENDED)}. Let it finish; if nothing is at work on it, repeat the command "
+            "that began it with --out and its folder."
         )
         raise RunError(msg)
     check_files(place, manifest)
@@ -119,7 +134,10 @@ def _row_batches(run: RunFiles, table: TableColumns) -> Iterator[Batch]:
     names = [column.name for column in table.columns]
     kept: dict[str, list[Any]] = {name: [] for name in names}
     count = characters = 0
+    done = _campaigns_done(run)
     for number, length, row in _lines(run, table.name):
+        if _is_left_out(row, table.name, done):
+            continue
         if list(row) != names:
             odd = sorted(set(row) ^ set(names)) or ["their order"]
             msg = (
@@ -150,7 +168,10 @@ def _read_batches(run: RunFiles) -> Iterator[Batch]:
     names = (*KEY, "candidate", "origin", "round", "value")
     kept: dict[str, list[Any]] = {name: [] for name in names}
     hashes = _hashes_of_reads(run)
+    done = _campaigns_done(run)
     for number, _, row in _lines(run, "reads"):
+        if _is_left_out(row, "reads", done):
+            continue
         try:
             record = Record.from_json(row)
             key = [row[name] for name in KEY]
@@ -194,6 +215,19 @@ def key_values(run: RunFiles) -> dict[str, list[Any]]:
             for name in KEY:
                 found[name].setdefault(row[name])
     return {name: list(values) for name, values in found.items()}
+
+
+def _campaigns_done(run: RunFiles) -> frozenset[tuple[Any, ...]] | None:
+    """The scored campaigns of a run that is not complete; None where all rows are of whole ones."""
+    return None if run.is_complete else frozenset(_hashes_of_reads(run))
+
+
+def _is_left_out(row: Mapping[str, Any], name: str, done: Collection[Any] | None) -> bool:
+    """Whether a row is of a campaign that the end of the run cut, or that was scored later."""
+    if done is None or name == "campaigns":
+        return False
+    is_done = tuple(row.get(field) for field in KEY) in done
+    return is_done if name == "failures" else not is_done
 
 
 def _hashes_of_reads(run: RunFiles) -> dict[tuple[Any, ...], str]:

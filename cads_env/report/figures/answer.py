@@ -12,15 +12,18 @@ from cads_env.report.wording import interval, signed, visible
 _LEFT, _RIGHT = 6.0, 94.0
 
 
-def draw_answer(arm: str, estimate: Estimate, *, reach_of_axis: tuple[float, float]) -> Drawing:
-    """Mean and interval on an axis through zero.
+def draw_answer(arm: str, estimate: Estimate, *, margin: float) -> Drawing:
+    """Mean and interval on an axis through zero, of the arm's own.
+
+    A card answers for one arm; an axis over all arms would squash a small net beside a large one.
 
     Args:
         arm: Name of the arm.
         estimate: Its net, with at least one campaign.
-        reach_of_axis: Smallest and largest value of all cards, so that they share one axis.
+        margin: The axis reaches at least so far to both sides, so that next to nothing looks it.
     """
-    x = scale_over(reach_of_axis, start=_LEFT, end=_RIGHT)
+    shown = (estimate.mean, estimate.low, estimate.high)
+    x = scale_over(shown, start=_LEFT, end=_RIGHT, include=(-margin, 0.0, margin))
     marks = x_axis(x, top=4, bottom=30, title="")
     mean = estimate.mean
     marks.append(bar(x(0), 13, x(mean), 8, "gain" if mean >= 0 else "loss"))
