@@ -30,6 +30,10 @@ class RegistryError(CadsError, ValueError):
     """A registry, panel or source file is unusable; the message lists the offending entries."""
 
 
+class HitlessError(RegistryError):
+    """A registry has no hit or no null, most often because of its threshold."""
+
+
 class ProtocolError(CadsError, ValueError):
     """A protocol or schedule is invalid; the message names the field."""
 

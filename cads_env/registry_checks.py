@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cads_env.errors import RegistryError, quoted
+from cads_env.errors import HitlessError, RegistryError, quoted
 
 _FILLERS: Final = "\u115f\u1160\u3164\uffa0\u034f\ufe0e\ufe0f"
 """Characters that take no ink although Unicode calls them letters or marks."""
@@ -153,4 +153,4 @@ def check_truth(
             f"{name!r} has {hits} hits among {labels.size} candidates; expected at least one hit "
             "and one null. Check direction and threshold."
         )
-        raise RegistryError(msg)
+        raise HitlessError(msg)

@@ -11,7 +11,7 @@ import pytest
 from cads_env.errors import RegistryError
 from cads_env.panel import HELD_PAIRS, Panel, load_panel, load_registry
 from cads_env.sources import COMMON_OPTIONS, SOURCES
-from cads_env.sources.table import OPTION_NAMES
+from cads_env.sources.table_options import OPTION_NAMES
 
 SMALL = "synthetic-depmap-6000"
 TABLE = "identifier,effect\nA,-1.0\nB,0.1\nC,-0.7\nD,0.0\nE,0.3\nF,-0.2\n"

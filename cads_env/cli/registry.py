@@ -11,8 +11,9 @@ from cads_env.cli.arguments import parse_pairs
 from cads_env.cli.terminal import ERR, OUT, USER_ERROR
 from cads_env.panel import load_panel
 from cads_env.report.terminal import facts
-from cads_env.sources import COMMON_OPTIONS, SOURCES
-from cads_env.sources.adding import Added, add_registry, check_file
+from cads_env.sources import SOURCES
+from cads_env.sources.adding import Added, add_registry
+from cads_env.sources.checking import check_file
 from cads_env.sources.names import Pair
 from cads_env.sources.remembered import find, remembered_names
 from cads_env.sources.remembered import remove as remove_registry
@@ -33,7 +34,9 @@ Lines = Annotated[
     list[str] | None,
     typer.Option(help="Cell line of a file that holds many; repeat for several, or all."),
 ]
-DataFile = Annotated[str, typer.Argument(help="The data file, such as my_screen.csv.")]
+DataFile = Annotated[
+    str, typer.Argument(help="The data file, such as my_screen.csv, or a registry file (YAML).")
+]
 
 
 @registry_app.command("list")
@@ -45,7 +48,7 @@ def registry_list() -> None:
         lines = [
             source.summary,
             f"splits: {splits}" if splits else "",
-            f"options: {', '.join((*source.options, *COMMON_OPTIONS))}",
+            f"options: {', '.join((*source.options, *source.common_options))}",
             f"panel: {source.member}s=[...] or {source.member}s=all" if source.member else "",
             f"needs: pip install 'cads-env[{source.extra}]'" if source.extra else "",
         ]
@@ -104,12 +107,13 @@ def registry_check(
         OUT.print(facts([("source", findings.guess.source), *_rows_of(findings.pair)]))
         return
     count = len(findings.problems)
-    ERR.print(f"{Path(path).name} is not usable yet: {count} problem{'s' * (count > 1)}.")
+    name = Path(path).name or path  # the folder `.` has no name
+    plural = "s" * (count > 1)
+    ERR.print(f"{name} is not usable yet: {count} problem{plural}.", markup=False, highlight=False)
     for problem in findings.problems:
         ERR.print(f"- {problem}", style="red", markup=False, highlight=False, soft_wrap=True)
-    advice = findings.guess.advice
-    if advice and not any(advice in problem for problem in findings.problems):
-        ERR.print(advice, markup=False, highlight=False, soft_wrap=True)
+    if findings.advice:
+        ERR.print(findings.advice, markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(USER_ERROR)
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from cads_env.errors import AgentError, CadsError, suggest
 from cads_env.proposer import Proposer, ProposerFailed
-from cads_env.registry import Registry
+from cads_env.registry import Registry, RelabelMode
 from cads_env.values import parse_value, plain_text
 
 ENTRY_POINT_GROUP: Final = "cads_env.agents"
@@ -95,8 +95,15 @@ class AgentSpec:
         proposer: Proposer = agent
         return proposer
 
-    def check_side_tables(self, agent: Proposer, registry: Registry) -> None:
+    def check_side_tables(
+        self, agent: Proposer, registry: Registry, *, identifiers: RelabelMode = "named"
+    ) -> None:
         """Raise unless the registry has every side table that the agent declares in `requires`.
+
+        Args:
+            agent: The agent.
+            registry: As the agent would see it.
+            identifiers: How its candidates were relabelled.
 
         Raises:
             AgentError: Names the missing tables and those that exist.
@@ -111,9 +118,18 @@ class AgentSpec:
             raise AgentError(msg)
         missing = [name for name in requires if name not in registry.side_tables]
         if missing:
+            tables = f"side table {', '.join(map(repr, missing))}"
+            if identifiers == "blinded":
+                msg = (
+                    f"Agent {self.name!r} needs the {tables}, but identifiers='blinded' drops "
+                    "every side table of every registry. Leave identifiers=blinded "
+                    "(--identifiers blinded) out, say 'shuffled', or choose an agent that needs "
+                    "no side table (such as random)."
+                )
+                raise AgentError(msg)
             present = ", ".join(sorted(registry.side_tables)) or "none"
             msg = (
-                f"Agent {self.name!r} needs the side table {', '.join(map(repr, missing))}, which "
+                f"Agent {self.name!r} needs the {tables}, which "
                 f"registry {registry.name!r} does not have (it has: {present}). Choose another "
                 "registry or agent (such as random); a table declares one with prior= or module=."
             )

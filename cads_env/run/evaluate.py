@@ -155,7 +155,8 @@ def _check_before_first_read(
         if not getattr(agent, "requires", ()):
             continue
         for position in sorted({seed % len(panel) for seed in seeds}):
-            spec.check_side_tables(agent, relabel(*panel[position], identifiers, 0)[0])
+            seen, _ = relabel(*panel[position], identifiers, 0)
+            spec.check_side_tables(agent, seen, identifiers=identifiers)
 
 
 def _probe(spec: AgentSpec, oracle: Oracle, seed: int) -> Proposer:

@@ -17,7 +17,7 @@ from cads_env.registry import Oracle, Registry
 
 COMMON_OPTIONS: Final = ("subsample", "subsample_seed", "salt", "excel_names")
 """Options of every source: size and seed of a keyed random subset, a private panel's secret, and
-`excel_names=keep` for names that a spreadsheet has changed."""
+`excel_names=keep` for names that a spreadsheet has changed (not of generated sources)."""
 
 SPLITS: Final[Mapping[str, range]] = MappingProxyType(
     {"train": range(1, 513), "dev": range(513, 545), "eval": range(545, 577)}
@@ -45,6 +45,8 @@ class SourceInfo:
             value ends the registry's name, and its plural makes a panel of several.
         members: `module:function` that lists, given the source's options, all values of `member`;
             empty without `member`.
+        problems: `module:function` that lists, given what the loader gets, everything for which it
+            would refuse a file; empty where the loader's error is all there is.
     """
 
     name: str
@@ -57,6 +59,7 @@ class SourceInfo:
     paths: tuple[str, ...] = ()
     member: str | None = None
     members: str = ""
+    problems: str = ""
 
     @property
     def needs_path(self) -> bool:
@@ -67,6 +70,11 @@ class SourceInfo:
     def has_instances(self) -> bool:
         """True when `name/7` is the source's instance 7."""
         return "instance" in self.options
+
+    @property
+    def common_options(self) -> tuple[str, ...]:
+        """Those of `COMMON_OPTIONS` that it takes: a generator's names no spreadsheet changed."""
+        return tuple(x for x in COMMON_OPTIONS if x != "excel_names" or not self.has_instances)
 
     def load(self, *, name: str, **options: Any) -> tuple[Registry, Oracle]:
         """One registry of this source and its oracle.
@@ -92,6 +100,14 @@ class SourceInfo:
             RegistryError: The file is not usable.
         """
         return cast("tuple[str, ...]", _function(self.members)(**options))
+
+    def list_problems(self, **options: Any) -> tuple[str, ...]:
+        """Everything for which the loader would refuse a file, where `problems` can tell.
+
+        Args:
+            **options: What the loader gets, and `keeps_excel_names`.
+        """
+        return cast("tuple[str, ...]", _function(self.problems)(**options))
 
 
 def _function(target: str) -> Callable[..., object]:
@@ -162,6 +178,7 @@ SOURCES: Final[Mapping[str, SourceInfo]] = MappingProxyType(
                 "label or both; columns, direction and threshold are declared.",
                 options=_TABLE_OPTIONS,
                 target="cads_env.sources.table:load_table",
+                problems="cads_env.sources.table:problems_of",
                 paths=("path",),
             ),
             SourceInfo(

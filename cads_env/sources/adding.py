@@ -1,6 +1,6 @@
-"""Remember a registry under a name, and say all that is wrong with a file that cannot be one.
+"""Remember a registry under a name: a data file with its options, or what a registry file says.
 
-Both load the data once: what is remembered is known to be usable, and its hashes are written down
+The data are loaded once: what is remembered is known to be usable, and its hashes are written down
 so that a changed file is noticed at every later load.
 """
 
@@ -9,22 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from cads_env.errors import CadsError, RegistryError
+from cads_env.errors import RegistryError
 from cads_env.sources import SOURCES
 from cads_env.sources.excel_names import KEEP
-from cads_env.sources.layouts import recognise
-from cads_env.sources.names import Entry, Pair, check_is_file, make_entry
-from cads_env.sources.registry_files import ALL, FILE_SUFFIXES, HASHES, check_members, path_of
+from cads_env.sources.existing import TABLE_SUFFIXES, check_is_file
+from cads_env.sources.layouts import Layout, recognise
+from cads_env.sources.names import TABLE, Entry, Pair, make_entry
+from cads_env.sources.panels import entries_of_file
+from cads_env.sources.registry_files import (
+    ALL,
+    FILE_SUFFIXES,
+    HASHES,
+    RegistryFile,
+    check_members,
+    parse_registry_file,
+    path_of,
+    read_mapping,
+)
 from cads_env.sources.remembered import check_free, write
-
-TABLE: Final = "table"
-
-_HITLESS: Final = "at least one hit and one null"
-
-_OPTIONAL: Final = ("label", "module", "features", "dependency", "model", "compounds", "index")
-"""Options without which a file may still be usable."""
 
 
 class Guess(NamedTuple):
@@ -33,12 +37,12 @@ class Guess(NamedTuple):
     Attributes:
         source: Its name.
         reason: Why, in a sentence.
-        advice: What such a file wants declared; may be empty.
+        layout: The layout that it was told from, or None.
     """
 
     source: str
     reason: str
-    advice: str = ""
+    layout: Layout | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,21 +60,6 @@ class Added:
     guess: Guess
     names: tuple[str, ...]
     first: Pair
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
-    """What a check of a file found.
-
-    Attributes:
-        guess: The source, and why it was taken.
-        pair: The first registry and its oracle, or None when the file is not usable as declared.
-        problems: What is wrong, each with what to do; empty when the file is usable.
-    """
-
-    guess: Guess
-    pair: Pair | None
-    problems: tuple[str, ...]
 
 
 def guess_source(path: Path) -> Guess:
@@ -92,7 +81,7 @@ def guess_source(path: Path) -> Guess:
         raise RegistryError(msg.rstrip())
     if len(sources) == 1 and sources[0] is not None:
         reason = f"It looks like {titles}: read by the source {sources[0]!r}."
-        return Guess(sources[0], reason, found[0].advice)
+        return Guess(sources[0], reason, found[0])
     return Guess(TABLE, f"It could be {titles}: read as a table unless --source says which.")
 
 
@@ -108,7 +97,8 @@ def add_registry(
     """Load a registry, or several of one file, and remember it under a name.
 
     Args:
-        path: The data file. Its absolute path is remembered; nothing of it is copied.
+        path: The data file, or a registry file of one source. Absolute paths are remembered;
+            nothing is copied.
         name: What `load_registry` and `cads run --registry` are to call it.
         source: The source that reads it, or None to tell it from the file's first lines.
         members: Which of the registries in the file, such as cell lines; several make a panel.
@@ -127,15 +117,18 @@ def add_registry(
             "registry is loaded."
         )
         raise RegistryError(msg)
-    guess = _chosen(path, source)
-    entries = _entries(path, guess.source, members, options)
+    if is_registry_file(path):
+        guess, content, entries = _of_file(path, options, source, members)
+    else:
+        guess = choose_source(path, source)
+        entries = entries_of_data(path, guess.source, members, options)
+        content = _content(guess.source, entries, options)
     pairs = [entry.load_whole() for entry in entries[:1]]
     hashes = [(pair[0].hash, pair[1].hash) for pair in pairs]
     for entry in entries[1:]:  # one at a time: a panel may be larger than memory
         public, private = entry.load_whole()
         hashes.append((public.hash, private.hash))
     pair = entries[0].load() if entries[0].subsample is not None else pairs[0]
-    content = _content(guess.source, entries, options)
     chooser = SOURCES[guess.source].member
     for i, kind in enumerate(HASHES):
         content[kind] = (
@@ -147,85 +140,18 @@ def add_registry(
     return Added(file=file, guess=guess, names=tuple(e.name for e in entries), first=pair)
 
 
-def check_file(
-    path: str | Path,
-    *,
-    source: str | None = None,
-    members: Sequence[str] = (),
-    options: Mapping[str, Any] | None = None,
-) -> Findings:
-    """Load a file as declared; when that fails, find what else would have failed after it.
+def is_registry_file(path: str | Path) -> bool:
+    """True when the path ends as that of a registry file does."""
+    return path_of(path).suffix.lower() in FILE_SUFFIXES
 
-    After a failure the options that could be at fault are left out one by one; what then fails for
-    another reason is a problem of its own.
 
-    Args:
-        path: The data file.
-        source: The source that reads it, or None to tell it from the file's first lines.
-        members: Which of the registries in the file.
-        options: The source's options.
+def choose_source(path: str | Path, source: str | None) -> Guess:
+    """The source that is to read a data file: the one that is said, or told from its first lines.
+
+    Raises:
+        RegistryError: There is no such file or source, or the file holds no screen.
     """
-    options = dict(options or {})
-    problems: list[str] = []
-    try:
-        guess = _chosen(path, source)
-    except RegistryError as error:
-        return Findings(guess=Guess(TABLE, ""), pair=None, problems=(str(error),))
-
-    def attempt(changed: Mapping[str, Any]) -> Pair | None:
-        """The first pair; None after a failure, whose message is then among the problems."""
-        try:
-            first = None
-            for entry in _entries(path, guess.source, members, changed):
-                pair = entry.load()
-                first = first or pair
-        except CadsError as error:
-            said = str(error)
-            # How many hits a threshold of our own gives is nobody's problem.
-            is_ours = bool(problems) and "threshold" not in options and _HITLESS in said
-            # The same problem may come with other advice once an option is left out.
-            known = [problem.partition(". ")[0] for problem in problems]
-            if said.partition(". ")[0] not in known and not is_ours:
-                problems.append(said)
-            return None
-        return first
-
-    pair = attempt(options)
-    changed = dict(options)
-    easier = [] if pair is not None else _easier(guess.source, options, problems[0])
-    for without in easier:
-        before = len(problems)
-        tried = {k: v for k, v in {**changed, **without}.items() if v is not ...}
-        if attempt(tried) is not None:
-            break
-        if len(problems) > before:
-            changed = tried
-    return Findings(guess=guess, pair=pair, problems=tuple(problems))
-
-
-def _easier(source: str, options: Mapping[str, Any], first: str) -> list[dict[str, Any]]:
-    """Changes of the options, each of which takes one thing away that can fail; ... = left out."""
-    changes: list[dict[str, Any]] = []
-    has_effects = source != TABLE or {"direction", "threshold"} <= set(options)
-    if source == TABLE and "direction=" in first:
-        # Not declared yet: any will do to look at the rest of the file.
-        changes.append({"direction": "lower", "threshold": 0.0, "label": None, **options})
-        has_effects = True
-    elif source == TABLE and "signal=" in first:
-        changes.append({"signal": (1.0, -0.5), **options})
-    if has_effects and "drop_missing" in SOURCES[source].options:
-        changes.append({"drop_missing": True})
-    changes.append({"excel_names": KEEP})
-    changes.append({"prior": ..., "prior_direction": ...})
-    changes += [{option: ...} for option in _OPTIONAL if option in options]
-    return changes
-
-
-def _chosen(path: str | Path, source: str | None) -> Guess:
     file = path_of(path)
-    if file.suffix.lower() in FILE_SUFFIXES:
-        msg = f"{file} is a registry file; expected the data file itself."
-        raise RegistryError(msg)
     check_is_file(file, "a data file")
     if source is None:
         return guess_source(file)
@@ -236,9 +162,20 @@ def _chosen(path: str | Path, source: str | None) -> Guess:
     return Guess(source, f"Read as --source {source} says.")
 
 
-def _entries(
+def entries_of_data(
     path: str | Path, source: str, members: Sequence[str], options: Mapping[str, Any]
 ) -> tuple[Entry, ...]:
+    """The registries of a data file.
+
+    Args:
+        path: The data file.
+        source: Key of `SOURCES`.
+        members: Which of the registries in the file.
+        options: The source's options.
+
+    Raises:
+        RegistryError: Members or options are unknown or exclude one another.
+    """
     info = SOURCES[source]
     if "path" in options:
         msg = "path= was given as an option beside the file itself. Leave the option out."
@@ -265,6 +202,68 @@ def _entries(
     else:
         listed = check_members(chosen, plural)
     return tuple(make_entry(source, {**given, str(info.member): member}) for member in listed)
+
+
+def read_declared(
+    path: str | Path, source: str | None, members: Sequence[str], options: Mapping[str, Any]
+) -> RegistryFile:
+    """The content of a registry file that is given where a data file may be.
+
+    Args:
+        path: The registry file.
+        source: Must be None: the file says it.
+        members: Must be empty, likewise.
+        options: Must be empty, likewise.
+
+    Raises:
+        RegistryError: It does not exist, is not usable, or something was said beside it.
+    """
+    file = path_of(path)
+    check_is_file(file, "a registry file")
+    said = [*(["--source"] if source else []), *(["--line"] if members else [])]
+    said += [f"-O {option}" for option in options]
+    if said:
+        msg = (
+            f"{file} is a registry file, which says source, members and options itself; "
+            f"{', '.join(said)} was given beside it. Leave that out, or say it in the file."
+        )
+        raise RegistryError(msg)
+    written = read_mapping(file)
+    data = next((x for s in TABLE_SUFFIXES if (x := file.with_suffix(s)).is_file()), None)
+    if "source" not in written and not {"registries", "splits"} & set(written) and data:
+        msg = f"{file} holds the options of the table beside it. Give that file itself: {data}."
+        raise RegistryError(msg)
+    return parse_registry_file(written, file)
+
+
+def _of_file(
+    path: str | Path, options: Mapping[str, Any], source: str | None, members: Sequence[str]
+) -> tuple[Guess, dict[str, Any], tuple[Entry, ...]]:
+    """What a registry file says, to be remembered: its content with absolute paths, its entries."""
+    name = options["name"]
+    said = {option: value for option, value in options.items() if option != "name"}
+    file = read_declared(path, source, members, said)
+    if file.source is None or "salt" in file.options:
+        what = "lists registries" if file.source is None else "has a salt, which is a secret"
+        msg = (
+            f"{file.path} {what}, and cannot be remembered under a name. Give the file itself "
+            f"wherever a registry is named, as in `cads run --panel {file.path}`."
+        )
+        raise RegistryError(msg)
+    content: dict[str, Any] = {"source": file.source, **file.options}
+    if SOURCES[file.source].needs_path:
+        content["name"] = file.name or name
+    content = {option: _plain(value) for option, value in content.items()}
+    if file.members is not None:
+        content[f"{SOURCES[file.source].member}s"] = _plain(file.members)
+    if file.splits:
+        content["splits"] = {split: list(names) for split, names in file.splits.items()}
+    # Hashes that the file has recorded hold for its own name alone, and were checked by that name.
+    for entry in entries_of_file(file) if file.hashes else ():
+        entry.load_whole()
+    # Read as it will be written, but errors name the file that the user knows.
+    entries = entries_of_file(parse_registry_file(content, file.path))
+    return Guess(file.source, f"{file.path} is a registry file."), content, entries
 
 
 def _content(source: str, entries: Sequence[Entry], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,17 @@ def naming(file: Path | None) -> Iterator[None]:
     try:
         yield
     except RegistryError as error:
-        if file is None or file.name in str(error):
+        msg = named(str(error), file)
+        if msg == str(error):
             raise
-        msg = f"{file}: {error}"
-        raise RegistryError(msg) from error
+        raise type(error)(msg) from error
+
+
+def named(message: str, file: Path | None) -> str:
+    """A message with a file's path before it, unless it names the file already.
+
+    Args:
+        message: What is wrong.
+        file: What was read, or None to change nothing.
+    """
+    return message if file is None or file.name in message else f"{file}: {message}"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from cads_env.errors import RegistryError, error_text
 from cads_env.sources.delimited import TextTable, number
+from cads_env.sources.problems import report
 
 Float64s = NDArray[np.float64]
 Row = tuple[int, list[str]]
@@ -137,7 +138,7 @@ def collect(
 
 
 def measured(table: TextTable, column: str, option: str) -> Float64s:
-    """A column of numbers, NaN where one is missing.
+    """A column of numbers, NaN where one is missing, or where a reported one is no number.
 
     Args:
         table: Holds the column.
@@ -151,9 +152,10 @@ def measured(table: TextTable, column: str, option: str) -> Float64s:
     values = [number(text) for text in texts]
     bad = [i for i, x in enumerate(values) if x is None or abs(x) == float("inf")]
     if bad:
-        msg = (
+        report(
             f"{table.path}: {len(bad)} entries of the column {column!r} are no finite numbers: "
             f"{table.offenders(bad, texts)}. Mend or remove those rows."
         )
-        raise RegistryError(msg)
-    return np.array(values, dtype=np.float64)
+    numbers = np.array([np.nan if x is None else x for x in values], dtype=np.float64)
+    numbers[bad] = np.nan
+    return numbers

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -63,12 +63,18 @@ class Layout:
         source: The source that reads it, or None when no source does.
         fits: Whether a head is of this kind.
         advice: What to declare, or which file is meant instead.
+        asks: Options that want declaring, as groups of which one is enough.
     """
 
     title: str
     source: str | None
     fits: Callable[[Head], bool]
     advice: str = ""
+    asks: tuple[tuple[str, ...], ...] = ()
+
+    def missing(self, given: Collection[str]) -> tuple[tuple[str, ...], ...]:
+        """The groups of `asks` of which no option is given."""
+        return tuple(group for group in self.asks if not set(group) & set(given))
 
 
 def mostly(pattern: re.Pattern[str], cells: Iterable[str]) -> bool:
@@ -107,12 +113,14 @@ LAYOUTS: Final[tuple[Layout, ...]] = (
         "mageck",
         lambda head: head.has("id", "neg|fdr", "pos|fdr"),
         "Say direction=neg or pos, and threshold=... or fdr=....",
+        (("direction",), ("threshold", "fdr")),
     ),
     Layout(
         "the gene summary of `mageck mle`",
         "mageck",
         lambda head: head.has("Gene") and any(x.endswith("|beta") for x in head.header),
         "Say condition=..., direction=neg or pos, and threshold=... or fdr=....",
+        (("condition", "conditions"), ("direction",), ("threshold", "fdr")),
     ),
     Layout(
         "the guide summary of MAGeCK or a table of read counts, one row a guide",
@@ -126,12 +134,14 @@ LAYOUTS: Final[tuple[Layout, ...]] = (
         "table",
         lambda head: head.has("GENE", "BF"),
         "Say identifier=GENE effect=BF direction=higher threshold=... (higher is more essential).",
+        (("identifier",), ("effect",), ("direction",), ("threshold",)),
     ),
     Layout(
         "a BioGRID ORCS screen",
         "orcs",
         lambda head: head.has("#SCREEN_ID", "OFFICIAL_SYMBOL", "HIT"),
         "Say signal=(1.0, -0.5), or score=..., direction=... and threshold=....",
+        (("signal", "score"),),
     ),
     Layout(
         "the BioGRID ORCS index, one row a screen",
@@ -145,18 +155,21 @@ LAYOUTS: Final[tuple[Layout, ...]] = (
         "prism",
         _is_compounds_by_line,
         "Say line=ACH-... and threshold=....",
+        (("line", "lines"), ("threshold",)),
     ),
     Layout(
         "a PRISM primary screen, one row a cell line",
         "prism",
         _is_lines_by_compound,
         "Say line=ACH-... and threshold=....",
+        (("line", "lines"), ("threshold",)),
     ),
     Layout(
         "the dose-response table of a PRISM secondary screen",
         "prism",
         lambda head: head.has("broad_id", "depmap_id", "screen_id", "auc"),
         "Say line=ACH-..., measure=auc and threshold=....",
+        (("line", "lines"), ("measure",), ("threshold",)),
     ),
     Layout(
         "a PRISM compound list",
@@ -170,24 +183,28 @@ LAYOUTS: Final[tuple[Layout, ...]] = (
         "perturbseq",
         lambda head: head.has("target_contrast_gene_name", "culture_condition", "gene_name"),
         "Say target=..., condition=..., effect=log_fc or zscore, and threshold=....",
+        (("target", "targets"), ("condition",), ("effect",), ("threshold", "adj_p")),
     ),
     Layout(
         "an HDF5 file such as h5ad",
         "perturbseq",
         lambda head: head.start.startswith(b"\x89HDF"),
         "Say target=..., condition=..., effect=log_fc or zscore, and threshold=....",
+        (("target", "targets"), ("condition",), ("effect",), ("threshold", "adj_p")),
     ),
     Layout(
         "a DepMap matrix of gene effects, one row a cell line",
         "depmap",
         _is_effects_by_line,
         "Say which cell line: line=ACH-....",
+        (("line", "lines"),),
     ),
     Layout(
         "a matrix of gene effects, one row a gene and one column a DepMap cell line",
         "depmap",
         _is_effects_by_gene,
         "Say which cell line: line=ACH-....",
+        (("line", "lines"),),
     ),
     Layout(
         "DepMap's table of cell lines (Model.csv)",
@@ -248,6 +265,13 @@ def recognise(path: Path) -> tuple[Layout, ...]:
     except OSError:
         return ()
     return tuple(layout for layout in LAYOUTS if layout.fits(head))
+
+
+def layout_of_another_source(path: Path) -> Layout | None:
+    """The layout of a file that another source than `table` reads; None where it may be a table."""
+    found = [layout for layout in recognise(path) if layout.source is not None]
+    others = {layout.source for layout in found}
+    return found[0] if len(others) == 1 and "table" not in others else None
 
 
 def source_of(path: Path) -> str | None:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from cads_env.errors import RegistryError, suggest
 from cads_env.registry import Oracle, Registry, subsample
-from cads_env.sources import COMMON_OPTIONS, SOURCES, SourceInfo
-from cads_env.sources.blame import naming
-from cads_env.sources.delimited import SEPARATORS
+from cads_env.sources import SOURCES, SourceInfo
+from cads_env.sources.another import suggesting_source
+from cads_env.sources.blame import named, naming
 from cads_env.sources.excel_names import KEEP, check_excel_names
+from cads_env.sources.existing import TABLE_SUFFIXES, check_is_file, is_file_name, path_hint
 from cads_env.sources.registry_files import (
     FILE_SUFFIXES,
     HASHES,
@@ -32,7 +33,7 @@ from cads_env.sources.remembered import find, remembered_names
 
 Pair = tuple[Registry, Oracle]
 
-TABLE_SUFFIXES: Final = (*SEPARATORS, ".parquet")
+TABLE: Final = "table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class Entry:
             RegistryError: The data are not usable, or are not those whose hashes were recorded.
         """
         info = SOURCES[self.source]
-        with naming(self.origin), naming(self.options.get("path")):
+        with self._naming():
             pair = info.load(name=self.label, salt=self.salt, **self.options)
             if not info.has_instances and not self.keeps_excel_names:
                 check_excel_names(pair[0].identifiers, self.label)
@@ -113,6 +114,34 @@ class Entry:
                 )
                 raise RegistryError(msg)
         return pair
+
+    def problems(self) -> tuple[str, ...]:
+        """Everything that is wrong with the data as declared, where the source can tell at once.
+
+        Returns:
+            One message a problem, the first that of `load_whole`; empty also for a source that only
+            raises its first problem when it loads.
+        """
+        info = SOURCES[self.source]
+        if not info.problems:
+            return ()
+        said = info.list_problems(
+            name=self.label,
+            salt=self.salt,
+            keeps_excel_names=self.keeps_excel_names,
+            **self.options,
+        )
+        path = self.options.get("path")
+        return tuple(named(named(problem, path), self.origin) for problem in said)
+
+    @contextlib.contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Errors within name the file, and say so when it seems to be another source's."""
+        path = self.options.get("path")
+        is_table = self.source == TABLE and path is not None
+        with suggesting_source(path if is_table else None, self.options):
+            with naming(self.origin), naming(path):
+                yield
 
 
 def resolve(name_or_path: str | Path, options: Mapping[str, Any]) -> Entry:
@@ -143,7 +172,7 @@ def resolve(name_or_path: str | Path, options: Mapping[str, Any]) -> Entry:
         if colon and (head in SOURCES or registry_file(head) is not None):
             msg = f"{name!r} names a panel, not one registry; use load_panel({name!r})."
             raise RegistryError(msg)
-        msg = f"Unknown registry {name!r}. {suggest_source(source)} {_path_hint(name)}"
+        msg = f"Unknown registry {name!r}. {suggest_source(source)} {path_hint(name)}"
         raise RegistryError(msg)
     if not slash:
         return make_entry(source, options)
@@ -219,7 +248,7 @@ def _only_entry(file: RegistryFile, options: Mapping[str, Any]) -> Entry:
 def _resolve_table(path: Path, options: Mapping[str, Any]) -> Entry:
     """The entry of a table's path."""
     if path.suffix.lower() not in TABLE_SUFFIXES:
-        msg = f"{path} is no registry. {_path_hint(str(path))}"
+        msg = f"{path} is no registry. {path_hint(str(path))}"
         raise RegistryError(msg)
     if "path" in options:
         msg = (
@@ -228,7 +257,8 @@ def _resolve_table(path: Path, options: Mapping[str, Any]) -> Entry:
         )
         raise RegistryError(msg)
     check_is_file(path, "a table or a registry file")
-    return make_entry("table", {**options, "path": path})
+    with suggesting_source(path, options):
+        return make_entry(TABLE, {**options, "path": path})
 
 
 def make_entry(source: str, options: Mapping[str, Any], origin: Path | None = None) -> Entry:
@@ -316,7 +346,6 @@ def _options_beside(path: Path) -> dict[str, Any]:
 
 
 def _check_names(info: SourceInfo, options: Mapping[str, Any], origin: Path | None) -> None:
-    known = (*info.options, *COMMON_OPTIONS)
     if info.member is not None and f"{info.member}s" in options:
         msg = (
             f"{info.member}s= means a panel, not one registry: use load_panel, or {info.member}= "
@@ -324,17 +353,28 @@ def _check_names(info: SourceInfo, options: Mapping[str, Any], origin: Path | No
         )
         raise RegistryError(msg)
     for option in options:
-        if option not in known:
-            where = f" (in {origin})" if origin is not None else ""
-            near = suggest(str(option), known)
-            listing = f" Available: {', '.join(known)}." if near.startswith("Did") else ""
-            msg = f"Source {info.name!r} has no option {option!r}{where}. {near}{listing}"
-            raise RegistryError(msg)
+        check_option(info, option, origin)
 
 
-def is_file_name(text: str) -> bool:
-    """True when the text ends like the path of a table or a registry file."""
-    return text.lower().endswith((*TABLE_SUFFIXES, *FILE_SUFFIXES))
+def check_option(info: SourceInfo, option: str, origin: Path | None = None) -> None:
+    """Raise unless a source has an option; the plural of its member, which makes a panel, is one.
+
+    Args:
+        info: The source.
+        option: What was received.
+        origin: The registry file that it comes from, or None.
+
+    Raises:
+        RegistryError: There is no such option.
+    """
+    known = (*info.options, *info.common_options)
+    if option in known or (info.member is not None and option == f"{info.member}s"):
+        return
+    where = f" (in {origin})" if origin is not None else ""
+    near = suggest(str(option), known)
+    listing = f" Available: {', '.join(known)}." if near.startswith("Did") else ""
+    msg = f"Source {info.name!r} has no option {option!r}{where}. {near}{listing}"
+    raise RegistryError(msg)
 
 
 def suggest_source(word: str) -> str:
@@ -345,31 +385,6 @@ def suggest_source(word: str) -> str:
     return f"{near} Available: {', '.join((*SOURCES, *remembered_names()))}."
 
 
-def _path_hint(text: str) -> str:
-    endings = ", ".join((*TABLE_SUFFIXES, *FILE_SUFFIXES))
-    there = "is a folder; give a file in it." if _kind(Path(text)) == "folder" else ""
-    return f"A path must end in one of {endings}{'; this one ' + there if there else '.'}"
-
-
-def check_is_file(path: Path, expected: str, named: str = "") -> None:
-    """Raise unless the path is that of a file.
-
-    Args:
-        path: What is looked for.
-        expected: What it should be, for the message.
-        named: Where the path comes from, for the message.
-
-    Raises:
-        RegistryError: It does not exist or is a folder.
-    """
-    kind = _kind(path)
-    if kind != "file":
-        what = "is a folder" if kind == "folder" else "does not exist"
-        where = "" if path.is_absolute() else f" Looked in {Path.cwd()}."
-        msg = f"{path} {what}{named}; expected {expected}.{where}"
-        raise RegistryError(msg)
-
-
 def _mend_hash(entry: Entry) -> str:
     """What to do when the data are not those whose hashes were recorded."""
     if entry.origin is not None and find(entry.origin.stem) == entry.origin:
@@ -378,13 +393,3 @@ def _mend_hash(entry: Entry) -> str:
             f"--name {entry.origin.stem}` with the options of before and --replace."
         )
     return f"Put the data back as they were, or take the hashes out of {entry.origin}."
-
-
-def _kind(path: Path) -> Literal["file", "folder", "nothing"]:
-    # A name too long or with a NUL in it makes the system call fail instead of answering no.
-    with contextlib.suppress(OSError, ValueError):
-        if path.is_dir():
-            return "folder"
-        if path.exists():
-            return "file"
-    return "nothing"

@@ -14,10 +14,11 @@ from typing import Any, Final, NamedTuple
 from cads_env.errors import RegistryError
 from cads_env.sources import SOURCES
 from cads_env.sources.blame import naming
+from cads_env.sources.existing import is_file_name
 from cads_env.sources.names import (
+    TABLE,
     Entry,
     entry_of,
-    is_file_name,
     make_entry,
     registry_file,
     resolve,
@@ -151,6 +152,7 @@ def _entries_by_split(
     """The registries of every split, none of them in two."""
     found: dict[str, tuple[Entry, ...]] = {}
     of: dict[str, str] = {}
+    data: dict[tuple[str, ...], tuple[str, str]] = {}
     for split, items in file.splits.items():
         if file.source is None:
             found[split] = _entries_of_list(file, items, options, depth)
@@ -164,7 +166,31 @@ def _entries_by_split(
                     "on the other."
                 )
                 raise RegistryError(msg)
+            name, first = data.setdefault(_data_of(entry), (entry.name, split))
+            if first != split:
+                msg = (
+                    f"{file.path}: {name!r} in the split {first!r} and {entry.name!r} in "
+                    f"{split!r} are the same data under two names. Splits share no registry: "
+                    "what is learnt on one would be known on the other. Leave one of them out."
+                )
+                raise RegistryError(msg)
     return found
+
+
+def _data_of(entry: Entry) -> tuple[str, ...]:
+    """What tells an entry's data from other data, whatever they are called and how many are kept.
+
+    Thresholds, labels and directions make other hits of the same effects, and are left aside.
+    """
+    info, options = SOURCES[entry.source], entry.options
+    if not info.needs_path:
+        return (entry.source, entry.label)
+    # Columns of one table, and conditions of one perturbation, are screens of their own.
+    chosen = [info.member, *(["condition"] if entry.source == "perturbseq" else [])]
+    if entry.source == TABLE:
+        chosen = ["label" if options.get("signal") is not None else "effect"]
+    values = [options.get(x, x if entry.source == TABLE else None) for x in chosen if x is not None]
+    return (entry.source, str(Path(options["path"]).resolve()), *map(repr, values))
 
 
 def _entries_of_list(

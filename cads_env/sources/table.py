@@ -8,96 +8,86 @@ truth may become a side table.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cads_env.errors import RegistryError
+from cads_env.errors import InvariantError, RegistryError
 from cads_env.registry import Oracle, Registry, SideTable
 from cads_env.registry_checks import check_identifiers, listed
-from cads_env.sources.declared import (
-    check_choice,
-    check_flag,
-    check_list,
-    check_number,
-    check_signal,
-    refuse,
-)
 from cads_env.sources.delimited import TextTable, number, read_delimited
+from cads_env.sources.excel_names import check_excel_names
 from cads_env.sources.layouts import recognise
 from cads_env.sources.parquet import SUFFIX, read_parquet
+from cads_env.sources.problems import Problems
+from cads_env.sources.table_columns import (
+    Column,
+    read_identifiers,
+    read_labels,
+    read_numbers,
+    read_side_tables,
+)
+from cads_env.sources.table_options import TableOptions, declared_options
 from cads_env.sources.truth import Truth, make_pair
 
 Float64s = NDArray[np.float64]
 Labels = NDArray[np.bool_]
 
-DIRECTIONS: Final = ("lower", "higher")
-LABELS: Final = {"0": False, "1": True, "false": False, "true": True, "no": False, "yes": True}
-"""Spellings of a label, in lower case."""
 
-
-LONGEST_TEXT: Final = 200
-"""Characters of a text in a side table, at most."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableOptions:
-    """What a user declares about a table.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Screen:
+    """What a table says, in the order of the rows that are usable.
 
     Attributes:
-        sep: Separator; None for that of the file name's ending (.csv comma, .tsv and .txt tab).
-        identifier: Column of the candidates' names.
-        effect: Column of the effects, or None to leave effects aside.
-        label: Column of the labels (0/1, true/false, yes/no), or None to label by the threshold. A
-            column `label` that is not declared must agree with the threshold.
-        direction: "lower" or "higher": which effects are hits. Needed with effects.
-        threshold: Effect beyond which a candidate is a hit. Needed with effects.
-        signal: u of a hit (> 0) and of a null (<= 0). Needed, and allowed, only without effects.
-        description: What was screened and what a hit is, in words that a proposer reads; None for
-            a plain sentence.
-        prior: Column of a score, or None.
-        prior_direction: "lower" or "higher": which scores are more promising. Needed with `prior`.
-        module: Column of group labels, or None.
-        features: Further columns to publish as side tables.
-        drop_missing: Leave out candidates without an effect, and say so in the description.
+        truth: Signal and labels.
+        identifiers: The candidates.
+        description: In words that a proposer reads.
+        side_tables: Public columns by title.
+        is_whole: Whether every row is usable.
     """
 
-    sep: str | None = None
-    identifier: str = "identifier"
-    effect: str | None = "effect"
-    label: str | None = "label"
-    direction: str | None = None
-    threshold: float | None = None
-    signal: Sequence[float] | None = None
-    description: str | None = None
-    prior: str | None = None
-    prior_direction: str | None = None
-    module: str | None = None
-    features: Sequence[str] = ()
-    drop_missing: bool = False
+    truth: Truth
+    identifiers: tuple[str, ...]
+    description: str
+    side_tables: Mapping[str, SideTable]
+    is_whole: bool
 
-    def __post_init__(self) -> None:
-        """Check types and ranges; which options belong together depends on the file."""
-        for option in ("identifier", "effect", "label", "description", "prior", "module"):
-            value = getattr(self, option)
-            if not isinstance(value, str) and (value is not None or option == "identifier"):
-                refuse(option, value, "a text")
-        for option in ("direction", "prior_direction"):
-            check_choice(option, getattr(self, option), DIRECTIONS, optional=True)
-        check_number("threshold", self.threshold)
-        check_signal(self.signal)
-        check_list("features", self.features, "column names")
-        check_flag("drop_missing", self.drop_missing)
+    def make(self, name: str, salt: bytes) -> tuple[Registry, Oracle]:
+        """The checked pair."""
+        return make_pair(
+            self.truth,
+            name=name,
+            salt=salt,
+            identifiers=self.identifiers,
+            description=self.description,
+            side_tables=self.side_tables,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Content:
+    """Which columns decide about hits: those that are there, and those that are asked for.
+
+    Attributes:
+        has_effect: The column of effects is there.
+        has_label: The column of labels is there.
+        needs_effect: It is there, or named by the user.
+        needs_label: It is there, or named by the user.
+    """
+
+    has_effect: bool
+    has_label: bool
+    needs_effect: bool
+    needs_label: bool
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Every column that is looked at, where it is there."""
-        named = (self.identifier, self.effect, self.label, self.prior, self.module, *self.features)
-        return tuple(dict.fromkeys(name for name in named if name is not None))
+    def is_complete(self) -> bool:
+        """True when the columns that are asked for are there."""
+        return self.has_effect >= self.needs_effect and self.has_label >= self.needs_label
 
 
 def load_table(
@@ -121,38 +111,95 @@ def load_table(
             file, or a side table is a copy of the truth. The message lists the offending rows.
     """
     del source
-    declared = TableOptions(**options)
-    table = _read(path, declared)
-    has_effect = _has_column(table, declared.effect, "effect", declared="effect" in options)
-    has_label = _has_column(table, declared.label, "label", declared="label" in options)
-    _check_declarations(table, declared, has_effect=has_effect, has_label=has_label)
+    screen = _read_screen(name, path, options, Problems(are_gathered=False))
+    if screen is None:
+        msg = f"{path} gave neither a registry nor a problem; this is a bug of cads-env: report it."
+        raise InvariantError(msg)
+    return screen.make(name, salt)
+
+
+def problems_of(
+    *, name: str, path: Path, salt: bytes = b"", keeps_excel_names: bool = False, **options: Any
+) -> tuple[str, ...]:
+    """Everything for which `load_table` would refuse a file, as far as it can be told at once.
+
+    Rows with a problem are left aside where the table as a whole is looked at.
+
+    Args:
+        name: As for `load_table`.
+        path: As for `load_table`.
+        salt: As for `load_table`.
+        keeps_excel_names: Whether names that a spreadsheet changed are no problem.
+        **options: As for `load_table`.
+
+    Returns:
+        One message a problem; empty for a table that is usable.
+    """
+    problems = Problems(are_gathered=True)
+    screen = _read_screen(name, path, options, problems, keeps_excel_names=keeps_excel_names)
+    if screen is not None:
+        labels = screen.truth.labels
+        # The hits, or the nulls, may be among the rows that are to be mended.
+        if screen.is_whole or (labels.any() and not labels.all()):
+            with problems.gathered():
+                screen.make(name, salt)
+    return tuple(problems.found)
+
+
+def _read_screen(
+    name: str,
+    path: Path,
+    options: Mapping[str, Any],
+    problems: Problems,
+    *,
+    keeps_excel_names: bool = True,
+) -> _Screen | None:
+    """What the table says; None when problems leave nothing to judge."""
+    declared = declared_options(options, problems)
+    table: TextTable | None = None
+    with problems.gathered():
+        table = _read(path, declared)
+    if table is None:
+        return None
+    content = _content(table, declared, options, problems)
+    given = {option for option, value in options.items() if value is not None}
+    _check_declarations(table, declared, given, content, problems)
     dropped = 0
-    if has_effect and declared.drop_missing:
+    if content.has_effect and declared.drop_missing:
         table, dropped = _without_missing(table, str(declared.effect))
-    identifiers = _identifiers(table, declared.identifier)
-    check_identifiers(identifiers, name)
-    labels = _labels(table, str(declared.label)) if has_label else None
-    if labels is None or has_effect:
-        signal = _signal_of_effects(table, declared)
-    else:
-        hit, null = (float(value) for value in declared.signal or ())
-        signal = np.where(labels, hit, null)
-    truth = signal > 0 if labels is None else labels
-    if labels is not None and has_effect and "label" not in options:
-        _check_undeclared_labels(labels, signal > 0, identifiers, path)
-    return make_pair(
-        Truth(signal, truth),
-        name=name,
-        salt=salt,
+    names = read_identifiers(table, declared.identifier, problems)
+    if names is not None:
+        _check_names(names, name, problems, keeps_excel_names=keeps_excel_names)
+    effects = labels = None
+    if content.has_effect:
+        advice = "Or leave them out with drop_missing=true."
+        effects = read_numbers(table, str(declared.effect), "effect", problems, advice=advice)
+    if content.has_label:
+        labels = read_labels(table, str(declared.label), problems)
+    side_tables = read_side_tables(table, declared, problems)
+    signal = _signal(effects, labels, declared)
+    if names is None or signal is None or not content.is_complete:
+        return None
+    is_usable = names.is_usable.copy()
+    for column in (effects, labels):
+        is_usable &= True if column is None else column.is_usable
+    identifiers = tuple(names.values[is_usable].tolist())
+    signal = signal[is_usable]
+    truth = signal > 0 if labels is None else labels.values[is_usable]
+    if labels is not None and effects is not None and "label" not in options:
+        _check_undeclared_labels(truth, signal > 0, identifiers, path, problems)
+        truth = signal > 0
+    # An undeclared label says what the threshold says.
+    is_by_label = labels is not None and (effects is None or "label" in options)
+    return _Screen(
+        truth=Truth(signal, truth),
         identifiers=identifiers,
-        # An undeclared label has just been found to say what the threshold says.
-        description=_description(
-            declared,
-            len(identifiers),
-            has_label and (not has_effect or "label" in options),
-            dropped,
-        ),
-        side_tables=_side_tables(table, declared),
+        description=_description(declared, len(identifiers), is_by_label, dropped),
+        side_tables={
+            title: SideTable(side.description, side.values[is_usable])
+            for title, side in side_tables.items()
+        },
+        is_whole=bool(is_usable.all()),
     )
 
 
@@ -165,108 +212,110 @@ def _read(path: Path, options: TableOptions) -> TextTable:
     return read_parquet(path, columns=options.columns)
 
 
+def _content(
+    table: TextTable, declared: TableOptions, options: Mapping[str, Any], problems: Problems
+) -> _Content:
+    """Which columns are there; an explicitly named column must be."""
+    has: dict[str, bool] = {}
+    needs: dict[str, bool] = {}
+    for option, column in (("effect", declared.effect), ("label", declared.label)):
+        has[option] = column is not None and column in table.columns
+        needs[option] = has[option] or (column is not None and option in options)
+        if column is not None and needs[option]:
+            with problems.gathered():
+                table.column(column, option)
+    return _Content(
+        has_effect=has["effect"],
+        has_label=has["label"],
+        needs_effect=needs["effect"],
+        needs_label=needs["label"],
+    )
+
+
+def _check_names(names: Column, name: str, problems: Problems, *, keeps_excel_names: bool) -> None:
+    """Look at the names as a family; those of rows that are a problem already are left aside."""
+    usable = tuple(names.values[names.is_usable].tolist())
+    if len(usable) > 1 or names.is_usable.all():
+        with problems.gathered():
+            check_identifiers(usable, name)
+    if not keeps_excel_names:
+        with problems.gathered():
+            check_excel_names(usable, name)
+
+
 def _check_undeclared_labels(
-    labels: Labels, by_threshold: Labels, identifiers: Sequence[str], path: Path
+    labels: Labels,
+    by_threshold: Labels,
+    identifiers: Sequence[str],
+    path: Path,
+    problems: Problems,
 ) -> None:
-    """Raise when a column `label` that nobody declared would overrule the threshold."""
+    """Find where a column `label` that nobody declared would overrule the threshold."""
     at = np.flatnonzero(labels != by_threshold)
     if at.size:
         names = listed([identifiers[int(i)] for i in at])
-        msg = (
+        problems.add(
             f"{path} has a column 'label' that contradicts direction and threshold in {at.size} "
             f"rows: {names}. Say label=label to let it decide which candidates are hits, or "
             "label=null to leave it aside."
         )
-        raise RegistryError(msg)
-
-
-OPTION_NAMES: Final = tuple(field.name for field in fields(TableOptions))
-"""Options of `load_table` besides name, path and salt."""
-
-
-def _has_column(table: TextTable, name: str | None, option: str, *, declared: bool) -> bool:
-    """True when the column is there; an explicitly named column must be."""
-    if name is None:
-        return False
-    if declared:
-        table.column(name, option)
-    return name in table.columns
 
 
 def _check_declarations(
-    table: TextTable, options: TableOptions, *, has_effect: bool, has_label: bool
+    table: TextTable,
+    options: TableOptions,
+    given: set[str],
+    content: _Content,
+    problems: Problems,
 ) -> None:
-    """Raise, with the options to add, when a declaration is missing or has no meaning here."""
+    """Find declarations that are missing, with the options to add, or have no meaning here.
+
+    An option in `given` was declared, even where its value is a problem of its own.
+    """
     columns = table.listing
-    if not has_effect and not has_label:
-        msg = (
-            f"{table.path} has neither a column 'effect' nor a column 'label'. {columns} Add "
-            "effect=... with direction=lower (or higher) and threshold=..., or label=...."
-            f"{_looks_like(table.path)}"
-        )
-        raise RegistryError(msg)
     missing: list[str] = []
-    if has_effect:
-        if options.direction is None:
+    if content.needs_effect:
+        if "direction" not in given:
             missing.append("direction=lower (or higher: which effects are hits)")
-        if options.threshold is None:
+        if "threshold" not in given:
             missing.append("threshold=... (the effect beyond which a candidate is a hit)")
         if options.signal is not None:
-            msg = (
+            problems.add(
                 f"signal={options.signal!r} is for tables without effects, but {table.path} has "
                 f"the column {options.effect!r}. Leave signal out, or add effect=null."
             )
-            raise RegistryError(msg)
-    else:
-        idle = (options.direction, options.threshold) != (None, None) or options.drop_missing
-        if idle:
-            msg = (
+    elif content.needs_label:
+        if {"direction", "threshold"} & given or options.drop_missing:
+            problems.add(
                 f"direction, threshold and drop_missing need effects, but {table.path} has no "
                 f"column {options.effect or 'effect'!r}. {columns} Add effect=..., or leave "
                 "them out."
             )
-            raise RegistryError(msg)
-        if options.signal is None:
+        if "signal" not in given:
             missing.append("signal=(hit, null), u of a hit and of a null such as (1.0, -0.5)")
-    if options.prior is not None and options.prior_direction is None:
+    else:
+        problems.add(
+            f"{table.path} has neither a column 'effect' nor a column 'label'. {columns} Add "
+            "effect=... with direction=lower (or higher) and threshold=..., or label=...."
+            f"{_looks_like(table.path)}"
+        )
+    if "prior" in given and "prior_direction" not in given:
         missing.append("prior_direction=higher (or lower: which scores are more promising)")
-    if options.prior is None and options.prior_direction is not None:
+    if "prior" not in given and "prior_direction" in given:
         missing.append("prior=... (the column that prior_direction is about)")
     if missing:
-        kind = "effects" if has_effect else "labels alone"
-        msg = f"{table.path} has {kind}; still to be declared: {'; '.join(missing)}."
-        raise RegistryError(msg)
+        kind = ""
+        if content.needs_effect or content.needs_label:
+            kind = f" has {'effects' if content.needs_effect else 'labels alone'};"
+        problems.add(f"{table.path}{kind or ':'} still to be declared: {'; '.join(missing)}.")
 
 
 def _looks_like(path: Path) -> str:
     """The sentence on what a file is, where its layout is a known one; else nothing."""
     layout = next(iter(recognise(path)), None)
-    if layout is None:
-        return ""
-    other = layout.source not in (None, "table")
-    reader = f", which the source {layout.source!r} reads" if other else ""
-    return f" It looks like {layout.title}{reader}. {layout.advice}"
-
-
-def _identifiers(table: TextTable, column: str) -> tuple[str, ...]:
-    names = table.column(column, "identifier")
-    empty = [i for i, name in enumerate(names) if not name]
-    if empty:
-        msg = (
-            f"{table.path}: {len(empty)} rows have no identifier: "
-            f"{table.offenders(empty, names)}. Name or remove them."
-        )
-        raise RegistryError(msg)
-    if len(set(names)) != len(names):
-        first: dict[str, int] = {}
-        again = [i for i, name in enumerate(names) if first.setdefault(name, i) != i]
-        shown = [f"{name} (first in row {table.rows[first[name]]})" for name in names]
-        msg = (
-            f"{table.path}: {len(again)} rows repeat an identifier: "
-            f"{table.offenders(again, shown)}. Merge or rename them."
-        )
-        raise RegistryError(msg)
-    return tuple(names)
+    # What another source reads is said of every error of such a file, by who knows its options.
+    is_known = layout is not None and layout.source in (None, "table")
+    return f" It looks like {layout.title}. {layout.advice}" if layout and is_known else ""
 
 
 def _without_missing(table: TextTable, column: str) -> tuple[TextTable, int]:
@@ -275,103 +324,21 @@ def _without_missing(table: TextTable, column: str) -> tuple[TextTable, int]:
     return table.keep(kept), kept.count(False)
 
 
-def _labels(table: TextTable, column: str) -> Labels:
-    texts = table.column(column, "label")
-    labels = [LABELS.get(text.lower()) for text in texts]
-    bad = [i for i, label in enumerate(labels) if label is None]
-    if bad:
-        msg = (
-            f"{table.path}: {len(bad)} entries of the label column {column!r} are none of "
-            f"{', '.join(LABELS)}: {table.offenders(bad, texts)}. Mend or remove those rows."
-        )
-        raise RegistryError(msg)
-    return np.array(labels, dtype=np.bool_)
-
-
-def _signal_of_effects(table: TextTable, options: TableOptions) -> Float64s:
-    effects = _numbers(
-        table, str(options.effect), "effect", "Or leave them out with drop_missing=true."
-    )
-    threshold = float(options.threshold if options.threshold is not None else math.nan)
-    signal = threshold - effects if options.direction == "lower" else effects - threshold
-    return signal + 0.0
-
-
-def _numbers(table: TextTable, column: str, option: str, advice: str = "") -> Float64s:
-    """A column of finite numbers."""
-    texts = table.column(column, option)
-    values = [number(text) for text in texts]
-    for what, bad in (
-        ("are no numbers", [i for i, x in enumerate(values) if x is None]),
-        ("are missing", [i for i, x in enumerate(values) if x is not None and math.isnan(x)]),
-        ("are infinite", [i for i, x in enumerate(values) if x is not None and math.isinf(x)]),
-    ):
-        if bad:
-            msg = (
-                f"{table.path}: {len(bad)} entries of the column {column!r} ({option}=) {what}: "
-                f"{table.offenders(bad, texts)}. Mend or remove those rows."
-            )
-            raise RegistryError(f"{msg} {advice}" if advice and what == "are missing" else msg)
-    return np.array(values, dtype=np.float64)
-
-
-def _side_tables(table: TextTable, options: TableOptions) -> dict[str, SideTable]:
-    tables: dict[str, SideTable] = {}
-    for option, columns in (("module", [options.module]), ("features", options.features)):
-        for column in columns:
-            if column is not None and column in (options.effect, options.label):
-                msg = (
-                    f"{option}= names the column {column!r}, which holds the truth; it would be a "
-                    "copy of the truth. Proposers see side tables; leave it out."
-                )
-                raise RegistryError(msg)
-    if options.prior is not None:
-        values = _numbers(table, options.prior, "prior")
-        sign, order = ("", values) if options.prior_direction == "higher" else ("minus ", -values)
-        tables["prior"] = SideTable(
-            f"Score: {sign}column {options.prior!r}; higher = more promising.", order + 0.0
-        )
-    if options.module is not None:
-        labels = table.column(options.module, "module")
-        pairs = zip(table.rows, labels, strict=True)
-        empty = [f"row {row}" for row, label in pairs if not label.strip()]
-        if empty:
-            msg = (
-                f"{table.path}: {len(empty)} entries of column {options.module!r} (module=) are "
-                f"missing: {', '.join(empty[:5])}. An empty group would join them; label each."
-            )
-            raise RegistryError(msg)
-        text = _texts(labels, options.module, "module")
-        tables["module"] = SideTable(f"Group label: column {options.module!r}.", text)
-    for column in options.features:
-        if column in tables:
-            msg = (
-                f"features names the column {column!r}, but a side table of that name is declared "
-                f"by {column}= already. Rename the column or leave it out."
-            )
-            raise RegistryError(msg)
-        texts = table.column(column, "features")
-        # A column is of numbers when every entry is a number or missing, and at least one is there.
-        parsed = [number(text) for text in texts]
-        is_numeric = None not in parsed and not all(x is not None and math.isnan(x) for x in parsed)
-        if is_numeric:
-            values = _numbers(table, column, "features")
-        else:
-            values = _texts(texts, column, "features")
-        tables[column] = SideTable(f"Column {column!r}.", values)
-    return tables
-
-
-def _texts(texts: Sequence[str], column: str, option: str) -> NDArray[Any]:
-    """A column of text, of which no entry is so long that all would take its room."""
-    longest = max(texts, key=len)
-    if len(longest) > LONGEST_TEXT:
-        msg = (
-            f"{option}= names the column {column!r}, which holds a text of {len(longest):,} "
-            f"characters ({longest[:40]!r}...); a side table takes {LONGEST_TEXT} at most."
-        )
-        raise RegistryError(msg)
-    return np.array(texts)
+def _signal(
+    effects: Column | None, labels: Column | None, options: TableOptions
+) -> Float64s | None:
+    """U of each row, NaN where its effect is not usable; None while it is not declared."""
+    if effects is not None:
+        if options.direction is None or options.threshold is None:
+            return None
+        threshold = float(options.threshold)
+        is_lower = options.direction == "lower"
+        u: Float64s = threshold - effects.values if is_lower else effects.values - threshold
+        return u + 0.0
+    if labels is None or options.signal is None:
+        return None
+    hit, null = (float(value) for value in options.signal)
+    return np.where(labels.values, hit, null)
 
 
 def _description(options: TableOptions, m: int, has_label: bool, dropped: int) -> str:

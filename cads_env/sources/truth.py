@@ -6,16 +6,17 @@ the truth. Never reads a file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cads_env.errors import RegistryError
+from cads_env.errors import HitlessError, RegistryError
 from cads_env.registry import Oracle, Registry, SideTable
 from cads_env.registry_checks import check_identifiers, check_truth, listed
 from cads_env.sources.barrier import check_barrier
+from cads_env.sources.problems import report
 
 Float64s = NDArray[np.float64]
 Labels = NDArray[np.bool_]
@@ -126,7 +127,7 @@ def judge(
             f"By {made}, {int(labels.sum())} of {labels.size} candidates are hits; expected at "
             f"least one hit and one null.{spread} Choose another limit."
         )
-        raise RegistryError(msg)
+        raise HitlessError(msg)
     beyond = np.flatnonzero(~labels & (u > 0))
     if beyond.size and effects is not None:
         raise RegistryError(_overlap(effects, labels, beyond, side, threshold, identifiers, what))
@@ -217,8 +218,13 @@ def make_pair(
     Raises:
         RegistryError: An identifier, the truth or a side table does not pass its checks.
     """
-    check_identifiers(identifiers, name)
-    order = np.array(sorted(range(len(identifiers)), key=identifiers.__getitem__), np.int64)
+    places: Iterable[int] = range(len(identifiers))
+    try:
+        check_identifiers(identifiers, name)
+    except RegistryError as error:
+        report(str(error))
+        places = {x: i for i, x in enumerate(identifiers) if x.strip()}.values()
+    order = np.array(sorted(places, key=identifiers.__getitem__), np.int64)
     names = tuple(identifiers[i] for i in order.tolist())
     signal, labels = truth.signal[order], truth.labels[order]
     check_truth(signal, labels, name, names)

@@ -99,7 +99,7 @@ def test_prior_ranks_by_its_table_with_ties_in_index_order() -> None:
 
 
 def test_prior_is_refused_without_its_table_and_under_blinded_names() -> None:
-    with pytest.raises(AgentError, match=r"needs the side table 'prior'.*it has: none"):
+    with pytest.raises(AgentError, match=r"needs the side table 'prior'.*'blinded' drops every"):
         evaluate(
             "prior",
             registry=tiny_registry(),

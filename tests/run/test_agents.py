@@ -239,3 +239,5 @@ def test_a_missing_side_table_is_named_with_those_that_exist() -> None:
     plain.check_side_tables(plain.build(0), registry)
     with pytest.raises(AgentError, match=r"needs the side table 'prior'.*it has: none"):
         plain.check_side_tables(plain.build(0), blind)
+    with pytest.raises(AgentError, match=r"'prior', but identifiers='blinded' drops every side"):
+        plain.check_side_tables(plain.build(0), blind, identifiers="blinded")

@@ -22,7 +22,8 @@ from cads_env.errors import CadsError
 from cads_env.panel import load_panel, load_registry
 from cads_env.protocol import load_protocol
 from cads_env.registry import Oracle, Registry
-from cads_env.sources.adding import add_registry, check_file
+from cads_env.sources.adding import add_registry
+from cads_env.sources.checking import check_file
 from tests.slow.miniatures import LAYOUTS, MINIATURES, REAL_LAYOUTS, write_h5ad, write_parquet
 from tests.slow.mutations import mutate
 

@@ -68,6 +68,35 @@ def test_splits_of_a_list_are_disjoint_and_chosen_by_name(folder: Path) -> None:
     assert load_panel(outer).names == ("c", "a")
 
 
+def test_splits_share_no_data_under_two_names(folder: Path) -> None:
+    line = "{{source: depmap, path: data/lines.csv, line: ACH-00000{}, name: {}, prior: none}}"
+    table = "{{source: table, path: data/{}.csv, name: {}, direction: {}, threshold: -0.5}}"
+    one = "{source: depmap, path: data/../data/lines.csv, lines: [ACH-000001], prior: none}"
+    for first, second in (
+        (line.format(1, "a"), line.format(1, "b")),
+        (line.format(1, "a"), one),
+        (table.format("a", "x", "lower"), table.format("a", "y", "higher")),
+        ("data/a.csv", table.format("a", "y", "lower")),
+        ("synthetic-depmap-6000/3", "{source: synthetic-depmap-6000, instance: 3, subsample: 50}"),
+    ):
+        file = write(folder, f"splits:\n  train: [{first}]\n  eval: [{second}]\n")
+        for name in (str(file), f"{file}:eval"):
+            with pytest.raises(RegistryError, match=r"in the split 'train'.* the same data under"):
+                load_panel(name)
+
+
+def test_other_members_and_columns_of_one_file_are_other_data(folder: Path) -> None:
+    (folder / "data" / "wide.csv").write_text("identifier,p,q,h,k\nA,-1,1,1,0\nB,1,-1,0,1\n")
+    line = "{{source: depmap, path: data/lines.csv, line: ACH-00000{}, prior: none}}"
+    wide = "{{source: table, path: data/wide.csv, name: {0}, "
+    effect = wide + "effect: {0}, direction: lower, threshold: 0}}"
+    label = wide + "label: {0}, signal: [1, -1]}}"
+    for pattern, values in ((line, "12"), (effect, "pq"), (label, "hk")):
+        first, second = (pattern.format(value) for value in values)
+        file = write(folder, f"splits:\n  train: [{first}]\n  eval: [{second}]\n")
+        assert len(load_panel(file)) == 2
+
+
 def test_a_file_of_lines_takes_all_of_them_or_one(folder: Path) -> None:
     file = write(folder, "source: depmap\npath: data/lines.csv\nlines: all\nprior: none\n")
     assert load_panel(file).names == tuple(f"panel/ACH-00000{i}" for i in (1, 2, 3))

@@ -1,4 +1,4 @@
-"""Registries remembered under a name, and the check of a file, in Python and from the shell."""
+"""Registries remembered under a name, in Python and from the shell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import cads_env
 from cads_env.cli import main
 from cads_env.errors import RegistryError
 from cads_env.panel import load_panel, load_registry
-from cads_env.sources.adding import add_registry, check_file, guess_source
+from cads_env.sources.adding import add_registry, guess_source
 from cads_env.sources.names import resolve
 from cads_env.sources.remembered import data_folder, find, remembered_names
 
@@ -86,6 +86,50 @@ def test_a_table_is_remembered_with_the_options_of_the_file_beside_it() -> None:
     assert registry.hash == added.first[0].hash
 
 
+def test_a_registry_file_is_remembered_with_absolute_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "source: table\npath: screen.csv\ndirection: lower\nthreshold: -0.5\nsubsample: 3\n"
+    Path("one.yaml").write_text(text)
+    added = add_registry("one.yaml", name="mine")
+    assert (added.guess.source, added.first[0].m) == ("table", 3)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    registry, oracle = load_registry("mine")
+    assert (registry.name, registry.hash) == (added.first[0].name, added.first[0].hash)
+    assert oracle.panel == registry.name
+    (tmp_path / "one.yaml").unlink()
+    (tmp_path / "screen.csv").write_text(TABLE.replace("0.1", "0.2"))
+    with pytest.raises(RegistryError, match="'mine' is not what it was"):
+        load_registry("mine")
+
+
+def test_a_panel_file_is_remembered_with_its_splits_and_own_name() -> None:
+    Path("lines.yaml").write_text(
+        "name: lines\nsource: depmap\npath: effect.csv\n"
+        "splits: {train: [ACH-000001, ACH-000002], eval: [ACH-000003]}\n"
+    )
+    Path("lone.yaml").write_text(
+        "source: depmap\npath: effect.csv\nsplits: {train: [ACH-000001], "
+        "eval: [ACH-000002, ACH-000003]}\n"
+    )
+    with pytest.raises(RegistryError, match=r"lone.yaml: .*prior='other-lines'"):
+        add_registry("lone.yaml", name="lone")
+    added = add_registry("lines.yaml", name="mine")
+    assert added.names == tuple(f"lines/ACH-00000{i}" for i in (1, 2, 3))
+    assert load_panel("mine:eval").names == ("lines/ACH-000003",)
+    plain, kept = load_panel("lines.yaml"), load_panel("mine")
+    assert [p[0].hash for p in plain] == [p[0].hash for p in kept]
+    assert [p[1].hash for p in plain] == [p[1].hash for p in kept]
+
+
+def test_a_generated_registry_is_remembered_from_its_file() -> None:
+    Path("made.yaml").write_text("source: synthetic-scale\ninstance: 4\nm: 300\n")
+    add_registry("made.yaml", name="made")
+    registry, _ = load_registry("made")
+    assert registry == load_registry("synthetic-scale/4", m=300)[0]
+
+
 def test_a_changed_file_is_noticed_and_can_be_remembered_anew() -> None:
     add_registry("screen.csv", name="mine", options=DECLARED)
     Path("screen.csv").write_text(TABLE.replace("0.1", "0.2"))
@@ -142,7 +186,14 @@ def test_a_name_that_means_something_else_is_refused(name: str, words: str) -> N
     ("arguments", "words"),
     [
         ({"path": "gone.csv"}, "gone.csv does not exist"),
-        ({"path": "screen.yaml"}, "is a registry file"),
+        ({"path": "gone.yaml"}, "gone.yaml does not exist; expected a registry file"),
+        ({"path": "options.yaml"}, "no key 'source'"),
+        ({"path": "beside.yaml"}, "Give that file itself: beside.csv"),
+        ({"path": "list.yaml"}, "lists registries.*cads run --panel list.yaml"),
+        ({"path": "secret.yaml"}, "has a salt"),
+        ({"path": "one.yaml", "source": "table"}, "--source was given beside it"),
+        ({"path": "one.yaml", "members": ["a"]}, "--line was given beside it"),
+        ({"path": "one.yaml", "options": {"threshold": 1}}, "-O threshold was given beside it"),
         ({"options": {"salt": "x"}}, "salt is a secret"),
         ({"options": {"path": "x"}}, "beside the file itself"),
         ({"source": "synthetic-depmap"}, "reads no file"),
@@ -163,6 +214,16 @@ def test_a_name_that_means_something_else_is_refused(name: str, words: str) -> N
 )
 def test_what_cannot_be_remembered_is_refused(arguments: dict[str, Any], words: str) -> None:
     Path("models.csv").write_text("ModelID,OncotreeLineage\nACH-000001,Lung\n")
+    Path("beside.csv").write_text(TABLE)
+    options = "direction: lower\nthreshold: -0.5\n"
+    for name, text in {
+        "options": options,
+        "beside": options,
+        "list": "registries: [beside.csv]\n",
+        "one": f"source: table\npath: screen.csv\n{options}",
+        "secret": f"source: table\npath: screen.csv\nsalt: abc\n{options}",
+    }.items():
+        Path(f"{name}.yaml").write_text(text)
     with pytest.raises(RegistryError, match=words):
         add_registry(**{"path": "screen.csv", "name": "mine", **arguments})
 
@@ -189,58 +250,6 @@ def test_the_source_is_told_from_the_file_or_said_to_be_a_table() -> None:
     assert guess_source(Path("effect.csv")).source == "depmap"
     plain = guess_source(Path("screen.csv"))
     assert (plain.source, "no known download" in plain.reason) == ("table", True)
-
-
-def test_a_check_finds_every_problem_of_a_table() -> None:
-    Path("bad.csv").write_text(
-        "identifier,effect,score\n1-Mar,-1.0,x\nB,,1\nC,0.2,2\nD,0.3,4\nE,-2,3\n"
-    )
-    options = {**DECLARED, "prior": "score", "prior_direction": "higher"}
-    findings = check_file("bad.csv", options=options)
-    assert findings.pair is None
-    words = ["are missing", "'score' (prior=) are no numbers", "spreadsheet"]
-    assert len(findings.problems) == 3
-    for word in words:
-        assert any(word in problem for problem in findings.problems)
-    assert check_file("screen.csv", options=DECLARED).problems == ()
-
-
-def test_a_check_without_declarations_looks_at_the_rest_all_the_same() -> None:
-    Path("bad.csv").write_text("identifier,effect\nA,-1.0\nA,1\nB,0.2\n")
-    problems = check_file("bad.csv").problems
-    assert len(problems) == 2
-    assert "direction=lower" in problems[0]
-    assert "threshold=" in problems[0]
-    assert "repeat an identifier" in problems[1]
-    assert len(check_file("screen.csv").problems) == 1
-
-
-def test_a_check_of_a_matrix_finds_what_each_option_breaks() -> None:
-    Path("models.csv").write_text("ModelID,CellLineName\nACH-000009,X\n")
-    findings = check_file(
-        "effect.csv",
-        members=["ACH-000001"],
-        options={"model": "models.csv", "dependency": "effect.csv"},
-    )
-    assert len(findings.problems) == 2
-    assert any("0 to 1" in problem for problem in findings.problems)
-    assert any("does not describe" in problem for problem in findings.problems)
-
-
-def test_one_problem_is_told_once_whatever_is_advised() -> None:
-    Path("models.csv").write_text("ModelID,CellLineName\nACH-000001,MY-1\n")
-    findings = check_file("effect.csv", members=["MY-1"], options={"model": "models.csv"})
-    assert len(findings.problems) == 1
-    assert "say line=ACH-000001" in findings.problems[0]
-
-
-def test_a_check_says_that_nothing_is_a_hit() -> None:
-    Path("effect.csv").write_text(MATRIX.replace("-1.25", "-0.25").replace("-0.6", "0.6"))
-    (problem,) = check_file("effect.csv", members=["ACH-000001"]).problems
-    assert "0 hits among 3" in problem
-    Path("flat.csv").write_text("identifier,effect\nA,1\nB,2\nC,2\n")
-    (problem,) = check_file("flat.csv").problems
-    assert "still to be declared" in problem
 
 
 def test_the_commands_add_list_show_run_and_remove(
@@ -292,22 +301,3 @@ def test_lines_run_from_options_and_from_a_panel_file(
     assert "m/ACH-000001" in capsys.readouterr().out
     assert cads(monkeypatch, "run", "--panel", "lines.yaml", *rest) == 0
     assert "on lines" in capsys.readouterr().out
-
-
-def test_the_check_command_prints_the_layout_and_every_problem(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cads(monkeypatch, "registry", "check", "effect.csv", "--line", "ACH-000001") == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    for word in ("a DepMap matrix of gene effects", "depmap", "3", "2 (66.7%)"):
-        assert word in printed
-    assert cads(monkeypatch, "registry", "check", "effect.csv") == 1
-    assert "line=ACH-000001" in capsys.readouterr().err
-    assert cads(monkeypatch, "registry", "check", "screen.csv") == 1
-    said = capsys.readouterr()
-    assert "read as a table" in said.out
-    assert "direction=lower" in said.err
-    assert cads(monkeypatch, "registry", "check", "gone.csv") == 1
-    assert "does not exist" in capsys.readouterr().err
-    assert cads(monkeypatch, "registry", "check", "screen.csv", "-O", "direction=lower", "-O",
-                "threshold=-0.5") == 0  # fmt: skip
