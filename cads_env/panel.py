@@ -201,12 +201,15 @@ class Panel:
         return entry.told if isinstance(entry, Entry) else {}
 
     @property
-    def read_from_files(self) -> tuple[int, ...]:
-        """Positions of the registries that are not drawn from a generator."""
+    def untold(self) -> tuple[int, ...]:
+        """Positions of the registries whose content their name does not tell.
+
+        Those that files give, those handed in, and private ones: a salt is no part of a name.
+        """
         return tuple(
             i
             for i, entry in enumerate(self._entries)
-            if not isinstance(entry, Entry) or not SOURCES[entry.source].has_instances
+            if not isinstance(entry, Entry) or entry.salt or not SOURCES[entry.source].has_instances
         )
 
     @property

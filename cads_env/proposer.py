@@ -155,7 +155,11 @@ def _usage(value: object) -> Mapping[str, float]:
         if not isinstance(name, str) or not plain or not abs(number) <= sys.float_info.max:
             msg = f"Proposal.usage has {name!r}: {number!r}; expected finite numbers by name."
             raise ProposalError(msg)
-    return dict(value)
+    # Numbers and names of subclasses could carry behaviour into the record.
+    return {
+        str.__str__(name): int(number) if isinstance(number, int) else float(number)
+        for name, number in value.items()
+    }
 
 
 @runtime_checkable

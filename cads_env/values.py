@@ -91,6 +91,16 @@ def parse_value(text: str) -> Any:
         return text
 
 
+def said(error: BaseException) -> str:
+    """What an exception says, as a file or a terminal can hold it, even if it cannot say it."""
+    try:
+        text = str(error)
+    # Somebody's __str__ raises whatever it likes.
+    except Exception:
+        text = "(its message cannot be shown)"
+    return plain_text(text)
+
+
 def plain_text(text: str, limit: int = _SHOWN) -> str:
     """Somebody's text as a file or a terminal can hold it: cut, without lone surrogates."""
     cut = text if len(text) <= limit else f"{text[:limit]}... ({len(text):,} characters)"

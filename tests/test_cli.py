@@ -188,10 +188,13 @@ def test_an_interrupted_run_says_so_and_marks_its_folder(jobs: str, tmp_path: Pa
         *(sys.executable, "-m", "cads_env", "run", "--registry", "synthetic-depmap-6000:dev"),
         *("--seeds", "0-400", "--agent", "random", "--jobs", jobs),
     ]
+    # What a shell starts in the background ignores the signal, and hands that on.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     # A group of its own gets the signal as all processes of a terminal do.
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, start_new_session=True
     )
+    signal.signal(signal.SIGINT, before)
     rows = tmp_path / "runs" / "0001" / "campaigns.jsonl"
     deadline = time.monotonic() + 60
     while not (rows.exists() and rows.stat().st_size) and time.monotonic() < deadline:

@@ -22,7 +22,7 @@ from typing import Any, Final
 from cads_env.errors import AgentError, CadsError, suggest
 from cads_env.proposer import Proposer, ProposerFailed
 from cads_env.registry import Registry, RelabelMode
-from cads_env.values import parse_value, plain_text
+from cads_env.values import parse_value, plain_text, said
 
 ENTRY_POINT_GROUP: Final = "cads_env.agents"
 
@@ -64,6 +64,12 @@ class AgentSpec:
             return None
         return hashlib.sha256(raw).hexdigest()
 
+    @property
+    def data_sha256(self) -> dict[str, str]:
+        """SHA-256 of each file that an option names: another content is another agent."""
+        found = {name: _sha256_of_file(value) for name, value in self.options.items()}
+        return {name: digest for name, digest in found.items() if digest is not None}
+
     def build(self, seed: int) -> Proposer:
         """A new proposer for one campaign.
 
@@ -83,7 +89,7 @@ class AgentSpec:
         except BaseException as error:
             msg = (
                 f"Agent {self.name!r} could not be built with {options!r}: "
-                f"{type(error).__name__}: {plain_text(str(error))}"
+                f"{type(error).__name__}: {said(error)}"
             )
             raise AgentError(msg) from error
         if not callable(getattr(agent, "propose", None)):
@@ -134,6 +140,21 @@ class AgentSpec:
                 "registry or agent (such as random); a table declares one with prior= or module=."
             )
             raise AgentError(msg)
+
+
+def _sha256_of_file(value: object) -> str | None:
+    """SHA-256 of the file that an option names; None when it names none."""
+    if not isinstance(value, (str, Path)):
+        return None
+    path = Path(value)
+    try:
+        # A pipe would never end.
+        if not path.is_file():
+            return None
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None
 
 
 def _accepts_seed(factory: Callable[..., Any]) -> bool:
@@ -245,6 +266,9 @@ def _options(tail: str, text: str) -> dict[str, Any]:
         key, equals, value = entry.partition("=")
         if not equals or not key.isidentifier():
             msg = f"Cannot read {entry!r} in {text!r}; expected name:key=value,key=value."
+            raise AgentError(msg)
+        if key in options:
+            msg = f"{text!r} gives {key!r} more than once; expected it once."
             raise AgentError(msg)
         options[key] = parse_value(value)
     return options

@@ -7,6 +7,7 @@ with a manifest of its own; campaigns of different rules or registries never mee
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,8 +52,8 @@ def merge(runs: Sequence[str | Path], out: str | Path, *, label_arms: bool = Fal
     if len(loaded) < 2:
         msg = f"{len(loaded)} runs were given; expected at least two to merge."
         raise RunError(msg)
-    for other in loaded[1:]:
-        _check_mergeable(loaded[0], other)
+    for one, other in combinations(loaded, 2):
+        _check_mergeable(one, other)
     parts = _labelled_parts(loaded, label_arms)
     config = dict(loaded[0].manifest["config"])
     config["seeds"] = list(dict.fromkeys(s for r in loaded for s in r.manifest["config"]["seeds"]))

@@ -113,11 +113,23 @@ def compare(
     if score not in SCORES:
         msg = f"Unknown score {score!r}. {suggest(str(score), SCORES)}"
         raise RunError(msg)
-    notes = [note for run in loaded[1:] for note in _check_pairable(loaded[0], run, across)]
+    check_across(across)
+    pairs = itertools.combinations(loaded, 2)
+    notes = [note for one, two in pairs for note in _check_pairable(one, two, across)]
     notes += [_incomplete(run) for run in loaded if run.status != "complete"]
     arms = _labelled(loaded)
     family = _family(arms, contrasts, baseline)
-    rows = {f"{a} - {b}": (a, b, *_paired(arms[a], arms[b], score)) for a, b in family}
+    names = _names(family)
+    rows = {
+        name: (a, b, *_paired(arms[a], arms[b], score))
+        for name, (a, b) in zip(names, family, strict=True)
+    }
+    if not any(values for _, _, values, *_ in rows.values()):
+        msg = (
+            f"{' and '.join(dict.fromkeys(itertools.chain(*family)))} share no scored campaign "
+            "(registry and seed); expected runs over the same registries and seeds."
+        )
+        raise RunError(msg)
     found = compare_family(
         {name: differences for name, (_, _, differences, *_) in rows.items()},
         {name: registries for name, (_, _, _, registries, *_) in rows.items()},
@@ -130,9 +142,27 @@ def compare(
     return Comparison(whole, score, margin, tuple(dict.fromkeys(notes)))
 
 
+def _names(family: Sequence[tuple[str, str]]) -> list[str]:
+    """A name for each contrast, none twice, whatever the labels hold."""
+    names = [f"{a} - {b}" for a, b in family]
+    return names if len(set(names)) == len(names) else [f"{a!r} - {b!r}" for a, b in family]
+
+
 def _incomplete(run: RunResult) -> str:
     played = len(run.campaigns) + len(run.failures)
     return f"{run.folder} is not complete: {played} of {run.planned} campaigns."
+
+
+def check_across(across: Collection[str]) -> None:
+    """Raise unless every name is one of `ACROSS`.
+
+    Raises:
+        RunError: Names the one that is not.
+    """
+    unknown = [name for name in across if name not in ACROSS]
+    if unknown:
+        msg = f"Unknown across={unknown[0]!r}. {suggest(unknown[0], ACROSS)}"
+        raise RunError(msg)
 
 
 def _check_pairable(first: RunResult, other: RunResult, across: Collection[str]) -> Iterator[str]:
@@ -141,10 +171,6 @@ def _check_pairable(first: RunResult, other: RunResult, across: Collection[str])
     Raises:
         RunError: The runs differ in what they were not allowed to.
     """
-    unknown = [name for name in across if name not in ACROSS]
-    if unknown:
-        msg = f"Unknown across={unknown[0]!r}. {suggest(unknown[0], ACROSS)}"
-        raise RunError(msg)
     one, two = first.manifest["config"], other.manifest["config"]
     for name in ACROSS:
         # A protocol's name repeats what its fields say.
@@ -210,22 +236,31 @@ def _labelled(runs: Sequence[RunResult]) -> dict[str, ArmRows]:
     if len(set(names)) != len(names):
         msg = f"A run is given twice: {', '.join(names)}. Name each once."
         raise RunError(msg)
-    return {
-        f"{name}:{arm}": ArmRows(f"{name}:{arm}", arm, run, i)
+    labelled = [
+        ArmRows(f"{name}:{arm}", arm, run, i)
         for i, (name, run) in enumerate(zip(names, runs, strict=True))
         for arm in run.arms
-    }
+    ]
+    arms = {arm.label: arm for arm in labelled}
+    if len(arms) != len(labelled):
+        msg = (
+            f"Two arms of {', '.join(names)} would both be called "
+            f"{next(a.label for a in labelled if arms[a.label] is not a)!r}. Rename a folder."
+        )
+        raise RunError(msg)
+    return arms
 
 
 def _family(
     arms: Mapping[str, ArmRows], contrasts: Sequence[tuple[str, str]], baseline: str | None
 ) -> list[tuple[str, str]]:
-    named = [*(label for pair in contrasts for label in pair), *([baseline] if baseline else [])]
+    given = [] if baseline is None else [baseline]
+    named = [*(label for pair in contrasts for label in pair), *given]
     for label in named:
         if label not in arms:
             msg = f"Unknown arm {label!r}. {suggest(label, arms)}"
             raise RunError(msg)
-    if contrasts and baseline:
+    if contrasts and baseline is not None:
         msg = "Both contrasts and a baseline were given; expected one of them."
         raise RunError(msg)
     if any(a == b for a, b in contrasts) or len(set(contrasts)) != len(contrasts):
@@ -233,7 +268,7 @@ def _family(
         raise RunError(msg)
     if contrasts:
         return list(contrasts)
-    if baseline:
+    if baseline is not None:
         return _not_empty([(label, baseline) for label in arms if label != baseline], arms)
     if len({arm.place for arm in arms.values()}) == 1:
         return _not_empty([(b, a) for a, b in itertools.combinations(arms, 2)], arms)
@@ -256,12 +291,6 @@ def _paired(a: ArmRows, b: ArmRows, score: Score) -> tuple[list[float], list[str
     """Differences over shared campaigns, their registries, and how many each has alone."""
     mine, theirs = _scores(a, score), _scores(b, score)
     shared = [key for key in mine if key in theirs]
-    if not shared:
-        msg = (
-            f"{a.label} and {b.label} share no scored campaign (registry and seed); expected runs "
-            "over the same registries and seeds."
-        )
-        raise RunError(msg)
     values = [float(mine[key] - theirs[key]) for key in shared]
     only = (len(mine) - len(shared), len(theirs) - len(shared))
     return values, [registry for registry, _ in shared], *only

@@ -260,7 +260,7 @@ def _hashes(registries: Registries) -> dict[str, tuple[str, str]]:
 
 
 def _check_registries(panel: Panel, known: Mapping[str, tuple[str, str]]) -> None:
-    """Check those that files gave, which may have changed; the others are what they were."""
-    for i in panel.read_from_files:
+    """Check those whose content may have changed; the others are what their names say."""
+    for i in panel.untold:
         if panel.names[i] in known:
             check_content(panel[i], known)

@@ -169,6 +169,9 @@ class RunFolder:
         check(self.registries)
         check_rows(self._place, self._manifest["config"])
         self.done, self.failed = mend(self._place, drop_failures=retry_failed)
+        # What the end of a run adds, in the order in which an unbroken one adds it.
+        for name in ("arms", "reason", "files"):
+            self._manifest.pop(name, None)
         self.log("resume", done=len(self.done), failed=len(self.failed))
 
     def _discard_lock(self) -> None:

@@ -51,6 +51,7 @@ def new_manifest(plan: Plan, seeds: Sequence[int]) -> dict[str, Any]:
                     "source": spec.source,
                     "options": _plain(spec.options),
                     "code_sha256": spec.code_sha256,
+                    "data_sha256": spec.data_sha256,
                 }
                 for spec in plan.specs
             ],

@@ -6,6 +6,7 @@ change a campaign. Writes no file and prints nothing.
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from cads_env.run.rows import (
     round_rows,
 )
 from cads_env.score import TWINS, play_reference, score
-from cads_env.values import plain_text
+from cads_env.values import said
 
 KEPT_READS: Final = 5_000
 """Reads of campaigns up to this size are stored; those of longer ones follow from the seed."""
@@ -126,6 +127,7 @@ class Player:
     ) -> None:
         registry, oracle, seed = campaign.registry, campaign.oracle, campaign.seed
         key = {"arm": spec.name, "registry": registry.name, "seed": seed}
+        process = os.getpid()
         try:
             proposer = spec.build(proposer_seed(oracle, seed))
             if proposer is self._last.get(spec.name):
@@ -137,9 +139,13 @@ class Player:
             self._last[spec.name] = proposer
             record = _play_guarded(proposer, campaign, self._plan.protocol, spec.name)
         except ProposerFailed as failure:
-            reason = plain_text(str(failure)) or "no reason given"
+            reason = said(failure) or "no reason given"
             rows["failures"].append(failure_row(key, campaign, reason))
             return
+        finally:
+            if os.getpid() != process:
+                # A copy of this process that the agent forked must not go on with the run.
+                os._exit(1)
         scored = score(record, campaign.twin, oracle, self._plan.certificate)
         if self._plan.keep_reads or record.read_count <= KEPT_READS:
             rows["reads"].append(key | record.to_json())
@@ -174,7 +180,8 @@ def check_content(pair: tuple[Registry, Oracle], expected: Mapping[str, tuple[st
         what = "names or side tables" if known[0] != registry.hash else "effects or labels"
         msg = (
             f"Registry {registry.name!r} has changed since the run began: other {what}. Campaigns "
-            "on the two do not belong into one run; put the file back, or start a new folder."
+            "on the two do not belong into one run; put the file back, give the salt of that run "
+            "if it had one, or start a new folder."
         )
         raise RegistryError(msg)
 
@@ -196,7 +203,7 @@ def _play_guarded(proposer: Proposer, campaign: Campaign, protocol: Protocol, ar
         kind, place = ("", "") if is_answer else (f"{type(error).__name__}: ", _place(error))
         msg = (
             f"Agent {arm!r} broke in round {screen.round} of seed {campaign.seed}: "
-            f"{kind}{plain_text(str(error))}{place}"
+            f"{kind}{said(error)}{place}"
         )
         raise AgentError(msg) from error
 

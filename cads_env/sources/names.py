@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -226,13 +226,25 @@ def entry_of(file: RegistryFile, options: Mapping[str, Any], member: str | None 
     if file.splits and "held_out" in SOURCES[source].options:
         # A column made of other members would carry what is reported on into what is learnt on.
         reported = [x for split in ("dev", "eval") for x in file.splits.get(split, ())]
-        merged.setdefault("held_out", reported)
+        merged["held_out"] = also_held_out(merged.get("held_out", ()), reported)
     with naming(file.path):
         entry = make_entry(source, merged, origin=file.path)
     # Under other options it is another registry, of which nothing is recorded.
     is_same = set(options) <= {"subsample", "subsample_seed", chooser}
     recorded = file.recorded(merged.get(chooser)) if is_same and chooser else file.recorded(None)
     return replace(entry, recorded=recorded if is_same else {}, origin=file.path)
+
+
+def also_held_out(given: object, reported: Sequence[str]) -> object:
+    """Members that no prior may be made of: those given and those of `dev` and `eval`.
+
+    Args:
+        given: The option's value; what is no list is left for the source to refuse.
+        reported: Members of the splits that are reported on.
+    """
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        return given
+    return list(dict.fromkeys([*given, *reported]))
 
 
 def _only_entry(file: RegistryFile, options: Mapping[str, Any]) -> Entry:

@@ -18,6 +18,7 @@ from cads_env.sources.existing import is_file_name
 from cads_env.sources.names import (
     TABLE,
     Entry,
+    also_held_out,
     entry_of,
     make_entry,
     registry_file,
@@ -174,7 +175,34 @@ def _entries_by_split(
                     "what is learnt on one would be known on the other. Leave one of them out."
                 )
                 raise RegistryError(msg)
-    return found
+    return _held_out(found)
+
+
+def _held_out(splits: Mapping[str, tuple[Entry, ...]]) -> dict[str, tuple[Entry, ...]]:
+    """The entries with the members of `dev` and `eval` of their own file out of every prior.
+
+    A column made of other members would carry what is reported on into what is learnt on.
+    """
+    reported: dict[tuple[str, str], list[str]] = {}
+    for split in ("dev", "eval"):
+        for entry in splits.get(split, ()):
+            if "held_out" in SOURCES[entry.source].options:
+                member = str(entry.options[str(SOURCES[entry.source].member)])
+                reported.setdefault(_file_of(entry), []).append(member)
+
+    def held(entry: Entry) -> Entry:
+        out = reported.get(_file_of(entry)) if entry.options.get("path") is not None else None
+        if out is None:
+            return entry
+        options = dict(entry.options)
+        options["held_out"] = also_held_out(options.get("held_out", ()), out)
+        return replace(entry, options=options)
+
+    return {split: tuple(map(held, entries)) for split, entries in splits.items()}
+
+
+def _file_of(entry: Entry) -> tuple[str, str]:
+    return (entry.source, str(Path(entry.options["path"]).resolve()))
 
 
 def _data_of(entry: Entry) -> tuple[str, ...]:

@@ -53,7 +53,14 @@ def find(name: str) -> Path | None:
     if name in SOURCES or not _NAME.fullmatch(name):
         return None
     path = registries_folder() / f"{name}{SUFFIX}"
-    return path if path.is_file() else None
+    try:
+        return path if path.is_file() else None
+    except OSError as error:
+        msg = (
+            f"{path.parent} cannot be looked into: {error.strerror or error}. Set the environment "
+            f"variable {HOME_VARIABLE} to a folder that can."
+        )
+        raise RegistryError(msg) from error
 
 
 def check_name(name: str) -> None:

@@ -236,3 +236,41 @@ def test_different_tellings_of_one_campaign_are_refused(
         merge([runs["late"], tmp_path / "early", runs["all"]], tmp_path / "out")
     apart = merge([runs["all"], tmp_path / "early"], tmp_path / "apart", label_arms=True)
     assert list(apart.arms)[-1] == "early:random"
+
+
+def test_every_pair_of_several_runs_is_checked(tmp_path: Path) -> None:
+    # The first run meets neither of the two that differ.
+    first = run(tmp_path / "m1", "random", seeds=[0, 2])
+    second = run(tmp_path / "m2", "random", seeds=[1])
+    registry, oracle = PAIRS[1]
+    signal = np.array(oracle.signal) * 1.5
+    changed = (registry, Oracle(signal, oracle.labels, oracle.panel, oracle.instance))
+    panel = Panel.of([PAIRS[0], changed], name="tinies")
+    third = run(tmp_path / "m3", "random", seeds=[3], registry=panel)
+    for call in (lambda: merge([first, second, third], tmp_path / "out"),
+                 lambda: compare([first, second, third])):  # fmt: skip
+        with pytest.raises(RunError, match="'tiny-1' is not the same"):
+            call()
+
+
+def test_contrasts_whose_names_would_collide_stay_apart(tmp_path: Path) -> None:
+    arms = {"a": "random", "b - c": "prior", "a - b": "module-learner", "c": "nothing"}
+    folder = run(tmp_path / "run", arms)
+    found = compare(folder, contrasts=[("a", "b - c"), ("a - b", "c")])
+    assert [row.contrast.name for row in found.rows] == ["'a' - 'b - c'", "'a - b' - 'c'"]
+
+
+def test_an_arm_that_failed_everywhere_does_not_hide_the_others(tmp_path: Path) -> None:
+    class Fails(Nothing):
+        def propose(self, view: View) -> Sequence[str]:
+            msg = "down"
+            raise ProposerFailed(msg)
+
+    folder = run(tmp_path / "run", {"a": "random", "b": "prior", "c": Fails})
+    found = compare(folder)
+    assert [row.shared for row in found.rows] == [6, 0, 0]
+    assert [row.contrast.verdict for row in found.rows][1:] == ["not decided"] * 2
+    # It stays in the family that was declared.
+    assert found.rows[0].contrast.holm == pytest.approx(
+        min(1.0, 3 * found.rows[0].contrast.estimate.p_value)
+    )

@@ -294,3 +294,50 @@ def test_the_seed_of_a_factory_fits_common_generators() -> None:
     run(factory)
     assert all(0 <= seed < 2**32 for seed in seeds)
     assert len(set(seeds)) == 3
+
+
+def test_an_exception_that_cannot_say_itself_is_told_all_the_same() -> None:
+    class Mute(ProposerFailed):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    class Silent(ValueError):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    def raising(error: Exception) -> type[Nothing]:
+        class Raises(Nothing):
+            def propose(self, view: View) -> Sequence[str]:
+                raise error
+
+        return Raises
+
+    assert run(raising(Mute()), seeds=[0]).failures[0].reason == "(its message cannot be shown)"
+    with pytest.raises(AgentError, match=r"Silent: \(its message cannot be shown"):
+        run(raising(Silent()), seeds=[0])
+
+
+def test_numbers_of_subclasses_do_not_enter_the_record() -> None:
+    class Odd(float):
+        def __reduce__(self) -> Any:
+            raise RuntimeError
+
+    class Counts(Nothing):
+        def propose(self, view: View) -> Proposal:
+            return Proposal((), usage={"tokens": Odd(2.5)})
+
+    usage = run(Counts, seeds=[0]).rounds["usage"][0]
+    assert type(usage["tokens"]) is float
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def test_a_copy_of_the_process_that_an_agent_forked_writes_nothing(tmp_path: Path) -> None:
+    class Forks(Nothing):
+        def propose(self, view: View) -> Sequence[str]:
+            if view.round == 1:
+                os.fork()
+            return ()
+
+    run(Forks, out=tmp_path / "run", seeds=range(2))
+    rows = (tmp_path / "run" / "campaigns.jsonl").read_text().splitlines()
+    assert [json.loads(row)["seed"] for row in rows] == [0, 1]

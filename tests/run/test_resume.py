@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from cads_env.errors import RecordError, RegistryError, RunError
+from cads_env.panel import load_panel
 from cads_env.proposer import Nothing, ProposerFailed, View
 from cads_env.registry import Oracle
 from cads_env.run import RunResult, evaluate, load_run
@@ -176,6 +177,38 @@ def test_changed_effects_and_changed_code_are_another_run(tmp_path: Path) -> Non
     other = Oracle(np.array(oracle.signal) * 1.5, oracle.labels, oracle.panel, oracle.instance)
     with pytest.raises(RegistryError, match="other effects or labels"):
         run(tmp_path / "run", str(agent), registry=(registry, other))
+
+
+def test_changed_data_of_an_agent_is_another_run(tmp_path: Path) -> None:
+    ranking = tmp_path / "rank.txt"
+    agent = f"replay-list:path={ranking}"
+    ranking.write_text("\n".join(PAIR[0].identifiers))
+    run(tmp_path / "run", agent)
+    ranking.write_text("\n".join(PAIR[0].identifiers[::-1]))
+    with pytest.raises(RunError, match=r"agents\[0\]\.data_sha256\.path"):
+        run(tmp_path / "run", agent)
+
+
+def test_another_salt_is_another_run(tmp_path: Path) -> None:
+    def salted(salt: str) -> RunResult:
+        panel = load_panel("synthetic-depmap-6000/1", salt=salt)
+        return run(tmp_path / "run", "random", registry=panel, seeds=range(1))
+
+    salted("one")
+    assert salted("one").status == "complete"
+    with pytest.raises(RegistryError, match="give the salt of that run"):
+        salted("two")
+
+
+def test_an_interrupted_run_ends_with_the_manifest_of_an_unbroken_one(
+    whole: Path, tmp_path: Path
+) -> None:
+    as_if_killed(whole, tmp_path / "run", random.Random(3))
+    path = tmp_path / "run" / "manifest.json"
+    stopped = json.loads(path.read_text()) | {"reason": "Ctrl-C", "files": {}}
+    path.write_text(json.dumps(stopped | {"status": "interrupted"}))
+    run(tmp_path / "run")
+    assert content(tmp_path / "run") == content(whole)
 
 
 def test_failed_campaigns_are_played_again_only_when_asked_for(tmp_path: Path) -> None:

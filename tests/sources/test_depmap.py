@@ -314,3 +314,44 @@ def test_a_layout_is_told_from_the_head_of_a_file(effect: Path) -> None:
     assert source_of(effect.parent / "plain.csv") is None
     (effect.parent / "empty.csv").write_text("")
     assert recognise(effect.parent / "empty.csv") == ()
+
+
+def wide(folder: Path) -> Path:
+    """Ten lines by forty genes with noise of their own."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(-0.4, 0.6, (10, 40)).round(3)
+    rows = [",".join(["", *(f"G{i} ({i})" for i in range(40))])]
+    rows += [f"ACH-{i:06d}," + ",".join(map(str, x)) for i, x in enumerate(values.tolist())]
+    path = folder / "wide.csv"
+    path.write_text("\n".join(rows))
+    return path
+
+
+@pytest.mark.parametrize("form", ["lines", "with held_out", "mappings"])
+def test_no_prior_of_a_panel_with_splits_holds_anything_of_a_line_of_eval(
+    form: str, tmp_path: Path
+) -> None:
+    path = wide(tmp_path)
+    splits = {"train": [f"ACH-{i:06d}" for i in range(7)], "eval": ["ACH-000007", "ACH-000008"]}
+    head = "source: depmap\npath: wide.csv\n"
+    lists = "splits: {" + ", ".join(f"{k}: [{', '.join(v)}]" for k, v in splits.items()) + "}\n"
+    if form == "mappings":
+        head = ""
+        items = {
+            split: [f"{{source: depmap, path: wide.csv, line: {line}}}" for line in lines]
+            for split, lines in splits.items()
+        }
+        lists = "splits:\n" + "".join(f"  {k}: [{', '.join(v)}]\n" for k, v in items.items())
+    elif form == "with held_out":
+        head += "held_out: [ACH-000009]\n"
+    (tmp_path / "panel.yaml").write_text(head + lists)
+    panel = load_panel(tmp_path / "panel.yaml")
+    before = [pair[0].side_tables["prior"].values.tobytes() for pair in panel]
+    lines = path.read_text().splitlines()
+    for at in (8, 9):
+        cells = lines[at].split(",")
+        lines[at] = ",".join([cells[0], *(str(float(x) * 0.9 + 0.01) for x in cells[1:])])
+    path.write_text("\n".join(lines))
+    again = load_panel(tmp_path / "panel.yaml")
+    assert len(before) == 9
+    assert [pair[0].side_tables["prior"].values.tobytes() for pair in again] == before
