@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 from cads_env.certificate import Certificate
 from cads_env.panel import load_panel
@@ -23,6 +24,7 @@ from cads_env.run.folder import RunFolder
 from cads_env.run.manifest import new_manifest
 from cads_env.run.plan import Plan, Player, Task
 
+REPEATS = 3
 WARM_UP = 4
 """Tasks that are played, and not timed, in every process before the others."""
 
@@ -84,8 +86,14 @@ def main() -> None:
     plan = plan_of()
     tasks = tasks_of(campaign_keys(plan, range(count)), ())
     print(f"{os.cpu_count()} cores; {count} seeds x {len(plan.specs)} arms, `standard`")
-    one, two = timed(plan, tasks, 1), timed(plan, tasks, 2)
-    print(f"one process: {one * count:.1f} s of work; two: {two * count:.1f} s; {one / two:.2f}x")
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(REPEATS):
+        for jobs in seconds:
+            seconds[jobs].append(timed(plan, tasks, jobs) * count)
+    one, two = (median(seconds[jobs]) for jobs in (1, 2))
+    for jobs, figures in seconds.items():
+        print(f"{jobs} processes: {', '.join(f'{figure:.1f}' for figure in figures)} s of work")
+    print(f"two processes are {one / two:.2f}x one (medians of {REPEATS}, in turn)")
     single, double = alone(tasks, 1), alone(tasks, 2)
     print(f"without an executor: {single * count:.1f} s and {double * count:.1f} s; ", end="")
     print(f"this machine allows {single / double:.2f}x")

@@ -84,7 +84,7 @@ def _table(found: Comparison) -> Table:
         estimate = row.contrast.estimate
         cells = [
             row.contrast.name,
-            f"{estimate.mean:+.2f}",
+            "-" if math.isnan(estimate.mean) else f"{estimate.mean:+.2f}",
             "-" if math.isnan(estimate.low) else f"{estimate.low:.2f}, {estimate.high:.2f}",
             str(row.shared),
             "-" if math.isnan(estimate.detectable) else f"{estimate.detectable:.2f}",
