@@ -76,7 +76,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _table(found: Comparison) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("contrast", overflow="fold", min_width=14)
-    for column in ("diff.", "95 %", "n", "det.", "p", "Holm", "TOST"):
+    for column in ("diff.", "95 %", "n", "det.", "Holm", "TOST"):
         table.add_column(column, justify="right", no_wrap=True)
     # The longest word of a verdict: rich would else cut it to keep the figures whole.
     table.add_column("verdict", overflow="fold", min_width=11)
@@ -88,7 +88,7 @@ def _table(found: Comparison) -> Table:
             "-" if math.isnan(estimate.low) else f"{estimate.low:.2f}, {estimate.high:.2f}",
             str(row.shared),
             "-" if math.isnan(estimate.detectable) else f"{estimate.detectable:.2f}",
-            *map(_p, (estimate.p_value, row.contrast.holm, row.contrast.equivalence.p_value)),
+            *map(_p, (row.contrast.holm, row.contrast.equivalence.p_value)),
             row.contrast.verdict,
         ]
         table.add_row(*map(Text, cells))
@@ -110,7 +110,7 @@ def _notes(found: Comparison) -> list[str]:
     notes = [
         f"diff.: mean difference of {what} over the n campaigns (registry and seed) that both "
         f"scored, {'; '.join(scopes)}. {detectable_words(estimates)}",
-        f"Holm: p adjusted over {family}. TOST: p that the difference is at least "
+        f"Holm: two-sided p, adjusted over {family}. TOST: p that the difference is at least "
         f"{found.margin:g} declarations either way.",
     ]
     for row in found.rows:

@@ -9,13 +9,14 @@ import typer
 
 from cads_env.cli.arguments import parse_pairs
 from cads_env.cli.terminal import ERR, OUT, USER_ERROR
+from cads_env.errors import RegistryError
 from cads_env.panel import load_panel
 from cads_env.report.terminal import facts
 from cads_env.sources import SOURCES
 from cads_env.sources.adding import Added, add_registry
 from cads_env.sources.checking import check_file
 from cads_env.sources.names import Pair
-from cads_env.sources.remembered import find, remembered_names
+from cads_env.sources.remembered import check_free, find, remembered_names
 from cads_env.sources.remembered import remove as remove_registry
 
 registry_app = typer.Typer(help="The registries that can be screened.", no_args_is_help=True)
@@ -83,9 +84,14 @@ def registry_add(
 ) -> None:
     """Check a data file and remember it under a name; nothing of it is copied."""
     options = parse_pairs(option or [], "--option")
-    added = add_registry(
-        path, name=name, source=source, members=line or (), replace=replace, options=options
-    )
+    check_free(name, replace=replace)
+    try:
+        added = add_registry(
+            path, name=name, source=source, members=line or (), replace=replace, options=options
+        )
+    except RegistryError as error:
+        error.add_note("`cads registry check` with the same options lists all that is wrong.")
+        raise
     OUT.print(added.guess.reason, markup=False, highlight=False)
     OUT.print(facts(_added_rows(added) + _rows_of(added.first)))
     OUT.print(f"Use it: cads run --registry {name}", markup=False, highlight=False)

@@ -91,8 +91,15 @@ def _sentence(verdict: Verdict) -> str:
         "harm": f"The loop does better without it: {both}.",
         "harm-small": f"The loop does better without it, by less than {margin} hit: {both}.",
         "no": f"It adds less than {margin} certified hit either way: {both}.",
-        "open": f"Neither told from 0 nor shown to be within {margin} of it: {both}.",
+        "open": f"Neither told from 0{_together(verdict)} nor shown to be within {margin} of it: "
+        f"{both}.",
     }[verdict.answer]
+
+
+def _together(verdict: Verdict) -> str:
+    """A word on an interval that leaves out 0 where Holm's p over all arms does not."""
+    net = verdict.arm.net
+    return " (over all arms together)" if net.low > 0 or net.high < 0 else ""
 
 
 def _how_sure(result: RunResult, verdict: Verdict) -> str:
@@ -200,7 +207,8 @@ def summary_table(answers: Sequence[Verdict]) -> Table | None:
         rows=rows,
         words=(1,),
         note=(
-            "Each answer rests on the arm's own 95 % interval; p (Holm) is adjusted over all arms."
+            "Yes and harm need the arm's 95 % interval off 0 and p (Holm), adjusted over all "
+            "arms, at most .05."
         ),
     )
 

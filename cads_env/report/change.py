@@ -86,7 +86,7 @@ def _more_units(verdict: Verdict) -> str:
     here = verdict.arm.net.units
     more = f"More {units}"
     if verdict.arm.net.registries > 1:
-        more += f" (more seeds on these {here:,} add none)"
+        more += f" (more seeds on these {here:,} are no more registries)"
     else:
         more += ", for this registry alone"
     aims = ((verdict.needed_for_one, "a net of 1"), (verdict.needed_for_seen, "the net seen"))

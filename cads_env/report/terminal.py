@@ -90,7 +90,14 @@ def _notes(result: RunResult) -> list[str]:
     counts = {arm.n for arm in result.arms.values()}
     n = f"n = {counts.pop()}" if len(counts) == 1 else _counts_by_arm(result)
     methods = " / ".join(sorted({arm.net.method for arm in result.arms.values() if arm.n}))
-    notes = [
+    notes = []
+    if result.status != "complete":
+        played = len(result.campaigns) + len(result.failures)
+        notes.append(
+            f"NOT COMPLETE ({result.status}): {played:,} of {result.planned:,} campaigns are "
+            "played."
+        )
+    notes += [
         f"{n} campaigns, {scored_scope(result)}, {result.identifiers} identifiers.",
         "true, false: mean certified hits and nulls; FDR<: 95 % upper bound of P(any false).",
         "twin: the same loop with the proposer removed. net = true - twin, with its interval"

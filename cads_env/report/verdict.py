@@ -1,7 +1,7 @@
 """The answer for each arm in numbers: did the proposer add anything, and what would change it.
 
 Computes from an arm's summary and campaigns; `answers` puts it into words. Never decides more than
-the interval does.
+the interval does, nor more than Holm's p over the arms of the run.
 """
 
 from __future__ import annotations
@@ -21,15 +21,20 @@ MARGIN: Final = 1.0
 """A net within as many discoveries of 0 counts as nothing added (two one-sided tests at .05)."""
 
 
+LEVEL: Final = 0.05
+"""Level of the family of all arms."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The answer for one arm, in numbers.
 
     Attributes:
         arm: Its summary.
-        answer: "yes" if the interval of the net lies above 0 and "harm" if below, each "-small"
-            where the net is also within `MARGIN` of 0 by two one-sided tests at .05; "no" if it is
-            within but the interval holds 0, else "open"; "unknown" without an interval.
+        answer: "yes" if the interval of the net lies above 0 and "harm" if below, and Holm's p
+            over the arms is at most `LEVEL`; each "-small" where the net is also within `MARGIN`
+            of 0 by two one-sided tests at .05; "no" if it is within but not told from 0, else
+            "open"; "unknown" without an interval.
         wins: Campaigns in which it certified more hits than its twin.
         losses: Campaigns in which it certified fewer.
         ties: Campaigns in which it certified as many.
@@ -76,7 +81,7 @@ def judge(arm: ArmResult, campaigns: pd.DataFrame, *, holm: float = math.nan) ->
     within = tost(estimate, margin=MARGIN)
     return Verdict(
         arm=arm,
-        answer=_answer(estimate),
+        answer=_answer(estimate, holm),
         wins=wins,
         losses=losses,
         ties=len(nets) - wins - losses,
@@ -90,13 +95,14 @@ def judge(arm: ArmResult, campaigns: pd.DataFrame, *, holm: float = math.nan) ->
     )
 
 
-def _answer(estimate: Estimate) -> Answer:
+def _answer(estimate: Estimate, holm: float) -> Answer:
     if not math.isfinite(estimate.low):
         return "unknown"
     is_small = tost(estimate, margin=MARGIN).is_equivalent
-    if estimate.low > 0:
+    # With several arms, chance alone takes some interval off 0: Holm's p decides then.
+    if estimate.low > 0 and not holm > LEVEL:
         return "yes-small" if is_small else "yes"
-    if estimate.high < 0:
+    if estimate.high < 0 and not holm > LEVEL:
         return "harm-small" if is_small else "harm"
     return "no" if is_small else "open"
 

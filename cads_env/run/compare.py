@@ -115,7 +115,7 @@ def compare(
         raise RunError(msg)
     check_across(across)
     pairs = itertools.combinations(loaded, 2)
-    notes = [note for one, two in pairs for note in _check_pairable(one, two, across)]
+    notes = [n for one, two in pairs for n in _check_pairable(one, two, across, score)]
     notes += [_incomplete(run) for run in loaded if run.status != "complete"]
     arms = _labelled(loaded)
     family = _family(arms, contrasts, baseline)
@@ -165,7 +165,9 @@ def check_across(across: Collection[str]) -> None:
         raise RunError(msg)
 
 
-def _check_pairable(first: RunResult, other: RunResult, across: Collection[str]) -> Iterator[str]:
+def _check_pairable(
+    first: RunResult, other: RunResult, across: Collection[str], score: Score
+) -> Iterator[str]:
     """Notes on allowed differences; raises on any other.
 
     Raises:
@@ -186,6 +188,11 @@ def _check_pairable(first: RunResult, other: RunResult, across: Collection[str])
             )
             raise RunError(msg)
         yield f"{what}."
+        if name == "protocol" and score == "net":
+            yield (
+                "Each net is over the twin of its own protocol, and the twins may differ: "
+                "--score true compares the certified hits of the loops themselves."
+            )
     check_same_registries(first, other)
     if "protocol" not in across and "identifiers" not in across:
         _check_same_noise(first, other)

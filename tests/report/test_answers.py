@@ -20,7 +20,9 @@ from cads_env.report.verdict import Verdict, judge, verdicts
 from cads_env.run.result import summarise
 
 
-def verdict(nets: Sequence[int], *, registries: Sequence[str] = ()) -> Verdict:
+def verdict(
+    nets: Sequence[int], *, registries: Sequence[str] = (), holm: float = math.nan
+) -> Verdict:
     names = registries or ["r"] * len(nets)
     counts = ("false", "gained", "lost", "tested_hits", "reference_true")
     rows = [
@@ -29,7 +31,7 @@ def verdict(nets: Sequence[int], *, registries: Sequence[str] = ()) -> Verdict:
         for i, (net, name) in enumerate(zip(nets, names, strict=True))
     ]
     arm = summarise("arm", rows, [], 0, load_protocol("standard"), Certificate())
-    return judge(arm, pd.DataFrame(rows, columns=["net", "registry"]))
+    return judge(arm, pd.DataFrame(rows, columns=["net", "registry"]), holm=holm)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,15 @@ def verdict(nets: Sequence[int], *, registries: Sequence[str] = ()) -> Verdict:
 )
 def test_the_interval_decides_the_answer(nets: list[int], expected: Answer) -> None:
     assert verdict(nets).answer == expected
+
+
+def test_over_several_arms_their_adjusted_p_decides_too() -> None:
+    nets = [5, 6, 7, 5, 6]
+    assert verdict(nets, holm=0.05).answer == "yes"
+    assert verdict(nets, holm=0.06).answer == "open"
+    assert verdict([-net for net in nets], holm=0.06).answer == "open"
+    small = [1, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1]
+    assert verdict(small, holm=0.06).answer == "no"
 
 
 def test_a_small_net_that_is_told_from_zero_is_a_yes() -> None:
@@ -145,7 +156,7 @@ def test_what_is_not_decided_says_how_many_of_which_units_more(run: RunResult) -
     assert f"{seeds.needed_for_seen:,} for the net seen" in text
     assert t_power(seeds.found_now, sd=seeds.arm.net.sd, n=4) == pytest.approx(0.8)
     panel = what_would_change(run, verdict(nets, registries=list("abcd")))
-    assert panel.startswith("More registries (more seeds on these 4 add none): ")
+    assert panel.startswith("More registries (more seeds on these 4 are no more registries): ")
 
 
 def test_a_no_says_which_margin_would_undo_it(run: RunResult) -> None:

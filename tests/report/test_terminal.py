@@ -11,9 +11,10 @@ from rich.console import Console, RenderableType
 
 from cads_env import RunResult
 from cads_env.cli.compare import _table
-from cads_env.inference import paired_t
+from cads_env.inference import Contrast, paired_t, tost
 from cads_env.report.terminal import detectable_words, run_table
-from cads_env.run import compare, merge
+from cads_env.run import Comparison, compare, merge
+from cads_env.run.compare import Row
 from tests.report.conftest import Half, play
 
 
@@ -35,6 +36,33 @@ def test_verdicts_and_long_names_are_whole_at_80_columns(tmp_path: Path) -> None
         for word in row.contrast.verdict.split():
             assert re.search(rf"\b{word}\b", text)
     assert "…" not in text
+
+
+def test_wide_figures_leave_a_verdict_its_words() -> None:
+    rows = []
+    for scale, holm in ((10, 0.2), (160, 0.001)):
+        values = [-scale * x for x in (1.0, 0.2, -0.3, 0.9, 0.4, -0.1)]
+        estimate = paired_t(values)
+        within = tost(estimate, margin=1)
+        name = "permuted:module-learner - full:module-learner"
+        verdict = "equivalent within 1" if holm > 0.1 else "not decided"
+        contrast = Contrast(name, estimate, holm, within, verdict)
+        rows.append(Row(contrast, "a", "b", 1_096, 0, 0))
+    text = shown(_table(Comparison(tuple(rows), "net", 1.0, ())))
+    assert max(map(len, text.splitlines())) <= 80
+    for word in ("equivalent", "within 1", "decided", "1096"):
+        assert word in text
+    for row in rows:
+        estimate = row.contrast.estimate
+        assert f"{estimate.low:.2f}, {estimate.high:.2f}" in text
+
+
+def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path) -> None:
+    play({"random": "random"}, tmp_path / "a", seeds=[0, 2])
+    play({"half": Half}, tmp_path / "b", seeds=[0])
+    result = merge([tmp_path / "a", tmp_path / "b"], tmp_path / "all")
+    text = " ".join(shown(run_table(result)).split())
+    assert "NOT COMPLETE (interrupted): 3 of 4 campaigns are played." in text
 
 
 def test_campaigns_and_registries_that_were_scored_are_counted(tmp_path: Path) -> None:

@@ -120,6 +120,9 @@ def test_a_named_difference_is_allowed_and_noted(runs: dict[str, Path], tmp_path
     other = run(tmp_path / "other", "random", feedback="permuted")
     found = compare([runs["all"], other], across=["protocol"], score="true")
     assert any("feedback_proposer" in note for note in found.notes)
+    assert not any("--score true" in note for note in found.notes)
+    nets = compare([runs["all"], other], across=["protocol"])
+    assert any("--score true" in note for note in nets.notes)
     frames = [load_run(folder).campaigns for folder in (other, runs["all"])]
     keyed = [f[f["arm"] == "random"].set_index(["registry", "seed"])["true"] for f in frames]
     expected = (keyed[0] - keyed[1]).groupby("registry").mean().mean()
