@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,7 @@ from cads_env.sources.registry_files import (
     FILE_SUFFIXES,
     HASHES,
     RegistryFile,
+    also_held_out,
     check_title,
     path_of,
     read_mapping,
@@ -233,18 +234,6 @@ def entry_of(file: RegistryFile, options: Mapping[str, Any], member: str | None 
     is_same = set(options) <= {"subsample", "subsample_seed", chooser}
     recorded = file.recorded(merged.get(chooser)) if is_same and chooser else file.recorded(None)
     return replace(entry, recorded=recorded if is_same else {}, origin=file.path)
-
-
-def also_held_out(given: object, reported: Sequence[str]) -> object:
-    """Members that no prior may be made of: those given and those of `dev` and `eval`.
-
-    Args:
-        given: The option's value; what is no list is left for the source to refuse.
-        reported: Members of the splits that are reported on.
-    """
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        return given
-    return list(dict.fromkeys([*given, *reported]))
 
 
 def _only_entry(file: RegistryFile, options: Mapping[str, Any]) -> Entry:

@@ -18,7 +18,6 @@ from cads_env.sources.existing import is_file_name
 from cads_env.sources.names import (
     TABLE,
     Entry,
-    also_held_out,
     entry_of,
     make_entry,
     registry_file,
@@ -28,6 +27,7 @@ from cads_env.sources.names import (
 from cads_env.sources.registry_files import (
     ALL,
     RegistryFile,
+    also_held_out,
     check_members,
     parse_registry_file,
     path_of,

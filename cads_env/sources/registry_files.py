@@ -72,6 +72,18 @@ class RegistryFile:
         return found
 
 
+def also_held_out(given: object, reported: Sequence[str]) -> object:
+    """Members that no prior may be made of: those given and those of `dev` and `eval`.
+
+    Args:
+        given: The option's value; what is no list is left for the source to refuse.
+        reported: Members of the splits that are reported on.
+    """
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        return given
+    return list(dict.fromkeys([*given, *reported]))
+
+
 def read_registry_file(path: Path) -> RegistryFile:
     """The content of a registry file.
 
