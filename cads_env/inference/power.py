@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import numpy as np
 from scipy import stats
 
 from cads_env.errors import InferenceError
@@ -148,9 +149,10 @@ def n_to_detect(difference: float, *, sd: float) -> int | None:
 def _power(noncentrality: float, degrees: int) -> float:
     """Two-sided power of the t test at level .05."""
     cut = float(stats.t.ppf(1 - _LEVEL / 2, degrees))
-    right = float(stats.nct.sf(cut, degrees, noncentrality))
-    # Far out SciPy gives NaN where it means next to nothing, or all.
-    left = float(stats.nct.cdf(-cut, degrees, noncentrality))
+    # Far out SciPy gives NaN where it means next to nothing, or all; older ones warn on the way.
+    with np.errstate(all="ignore"):
+        right = float(stats.nct.sf(cut, degrees, noncentrality))
+        left = float(stats.nct.cdf(-cut, degrees, noncentrality))
     if math.isnan(right):
         return 1.0
     return right + (0.0 if math.isnan(left) else left)
