@@ -212,7 +212,7 @@ CASES: dict[str, Case] = {
     ),
     "no budget": run("--budget", "0", words=("--budget",), code=2),
     "unknown flag": run("--bugdet", "2", words=("--bugdet",), code=2),
-    "a word as q": run("--q", "small", words=("--q", "number"), code=2),
+    "a word as q": run("--q", "small", words=("--q", "Invalid value"), code=2),
     "unknown command": Case(("rnu",), ("rnu",), code=2),
     "large q": run(*RANDOM, "--q", "1.5", words=("q", "1.5")),
     "large epsilon": run(*RANDOM, "--epsilon-bar", "-1", words=("epsilon_bar", "-1")),
