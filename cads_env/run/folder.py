@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from cads_env.files import is_partial, write_whole
 from cads_env.run.manifest import MANIFEST_FILE, check_same_run, read_manifest
 from cads_env.run.mend import in_order, mend, whole_lines
 from cads_env.run.plan import Played
-from cads_env.run.row_checks import check_rows
+from cads_env.run.row_checks import check_files, check_rows, sha256_of
 from cads_env.run.rows import ROW_FILES, Key
 from cads_env.values import plain_text
 
@@ -167,11 +166,16 @@ class RunFolder:
         check_same_run(self._manifest, manifest, self.folder)
         # All of it before the first byte changes: a run that is refused stays as it is.
         check(self.registries)
+        if self._manifest["status"] == "complete":
+            check_files(self._place, self._manifest)
         check_rows(self._place, self._manifest["config"])
-        self.done, self.failed = mend(self._place, drop_failures=retry_failed)
         # What the end of a run adds, in the order in which an unbroken one adds it.
         for name in ("arms", "reason", "files"):
             self._manifest.pop(name, None)
+        # Before the first row changes: a kill from here on must not leave a run called complete.
+        self._manifest["status"] = "running"
+        self._write_manifest()
+        self.done, self.failed = mend(self._place, drop_failures=retry_failed)
         self.log("resume", done=len(self.done), failed=len(self.failed))
 
     def _discard_lock(self) -> None:
@@ -349,9 +353,3 @@ class RunFolder:
     def _write_manifest(self) -> None:
         text = json.dumps(self._manifest, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
         write_whole(self._place / MANIFEST_FILE, [text.encode("ascii")])
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, read in pieces."""
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()

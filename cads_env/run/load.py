@@ -10,14 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cads_env.errors import RecordError, RunError, error_text
 from cads_env.record import Record
-from cads_env.run.folder import sha256_of
 from cads_env.run.manifest import read_manifest
 from cads_env.run.mend import whole_lines
 from cads_env.run.result import RunResult
-from cads_env.run.row_checks import COLUMNS, check_known, check_totals, checked_lines
-from cads_env.run.rows import ROW_FILES, Key, planned_keys
+from cads_env.run.row_checks import COLUMNS, check_files, check_known, check_totals, checked_lines
+from cads_env.run.rows import Key, planned_keys
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -40,29 +38,6 @@ def load_run(folder: str | Path) -> RunResult:
         check_files(place, manifest)
     rows = read_rows(place, manifest["config"])
     return RunResult.of(rows, manifest, folder=str(folder))
-
-
-def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Raise unless the row files are those whose hashes the manifest tells.
-
-    Raises:
-        RecordError: A file is missing, new or changed.
-    """
-    told = manifest.get("files", {})
-    for name in (f"{kind}.jsonl" for kind in ROW_FILES):
-        path = folder / name
-        try:
-            found = sha256_of(path) if path.exists() else None
-        except OSError as error:
-            msg = f"{path} cannot be read: {error_text(error)}."
-            raise RunError(msg) from error
-        if found != told.get(name):
-            what = "is missing" if found is None else "is not the file that the run wrote"
-            msg = (
-                f"{path} {what}: its manifest tells of SHA-256 {told.get(name)}, found {found}. "
-                "Put back a copy, or run again."
-            )
-            raise RecordError(msg)
 
 
 def read_rows(folder: Path, config: Mapping[str, Any]) -> Rows:

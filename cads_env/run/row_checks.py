@@ -1,24 +1,27 @@
 """What the rows of a run's files must hold, checked where they are read back.
 
-The kind of every column, no row twice, and the totals that rows of different files must share.
+The hashes of a complete run, the kind of every column, no row twice, and the totals that rows of
+different files must share.
 Decides nothing about a campaign and never mends a row.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from cads_env.errors import RecordError
+from cads_env.errors import RecordError, RunError, error_text
 from cads_env.run.mend import Line, whole_lines
 from cads_env.run.rows import (
     CAMPAIGN_COLUMNS,
     DECLARATION_COLUMNS,
     FAILURE_COLUMNS,
     ROUND_COLUMNS,
+    ROW_FILES,
     Key,
     planned_keys,
 )
@@ -175,3 +178,32 @@ def _fits(column: str, value: object) -> bool:
         return abs(value) < _LARGEST and math.isfinite(value)
     lowest = -_LARGEST if column in _SIGNED else 2 if column == "m" else 0
     return isinstance(value, int) and lowest <= value < _LARGEST
+
+
+def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Raise unless the row files are those whose hashes the manifest tells.
+
+    Raises:
+        RecordError: A file is missing, new or changed.
+    """
+    told = manifest.get("files", {})
+    for name in (f"{kind}.jsonl" for kind in ROW_FILES):
+        path = folder / name
+        try:
+            found = sha256_of(path) if path.exists() else None
+        except OSError as error:
+            msg = f"{path} cannot be read: {error_text(error)}."
+            raise RunError(msg) from error
+        if found != told.get(name):
+            what = "is missing" if found is None else "is not the file that the run wrote"
+            msg = (
+                f"{path} {what}: its manifest tells of SHA-256 {told.get(name)}, found {found}. "
+                "Put back a copy, or run again."
+            )
+            raise RecordError(msg)
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, read in pieces."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

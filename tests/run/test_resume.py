@@ -264,6 +264,33 @@ def test_a_damaged_folder_is_refused_and_named(
         load_run(tmp_path / "run")
 
 
+def test_a_complete_run_that_was_changed_is_refused_and_not_sealed_again(
+    whole: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(whole, tmp_path / "run")
+    path = tmp_path / "run" / "campaigns.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"tested_hits":', b'"tested_hits":1', 1))
+    before = content(tmp_path / "run")
+    with pytest.raises(RecordError, match=r"campaigns\.jsonl is not the file that the run wrote"):
+        run(tmp_path / "run")
+    assert content(tmp_path / "run") == before
+
+
+def test_a_run_that_is_retried_is_not_called_complete_meanwhile(
+    whole: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(whole, tmp_path / "run")
+    seen: list[str] = []
+
+    def look(*_: Any) -> None:
+        if not seen:
+            seen.append(json.loads((tmp_path / "run" / "manifest.json").read_text())["status"])
+
+    run(tmp_path / "run", retry_failed=True, progress=look)
+    assert seen == ["running"]
+    assert content(tmp_path / "run") == content(whole)
+
+
 def test_a_damaged_line_in_the_middle_is_never_dropped(whole: Path, tmp_path: Path) -> None:
     as_if_killed(whole, tmp_path / "run", random.Random(5))
     path = tmp_path / "run" / "rounds.jsonl"

@@ -15,9 +15,9 @@ from cads_env.errors import RecordError, RunError, error_text
 from cads_env.record import ORIGINS, Record
 from cads_env.report.export.columns import KEY, Kind, TableColumns
 from cads_env.run.folder import LOG_FILE
-from cads_env.run.load import check_files
 from cads_env.run.manifest import read_manifest
 from cads_env.run.mend import whole_lines
+from cads_env.run.row_checks import check_files
 
 Batch = Mapping[str, Sequence[Any]]
 
