@@ -1,17 +1,20 @@
 """Rules that the certificate is compared with; none of them withstands corrupted reads.
 
-The uncapped likelihood-ratio e-BH is not here: it is the certificate at epsilon_bar = 0. Never used
-to declare anything in a ranked result.
+They judge the same reads over the same complete family. Never used to declare anything in a ranked
+result.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from cads_env.certificate.cap import working_model
-from cads_env.certificate.ebh import bh
+from cads_env.certificate.ebh import bh, check_family_size, e_bh
+from cads_env.certificate.evidence import log_evidence
 from cads_env.errors import ReadError
 
 
@@ -104,3 +107,43 @@ def naive_bh(
     Source: CADS, the naive comparator.
     """
     return bh(naive_p_values(mean, count, s=s), q, m=m, indices=indices)
+
+
+def uncapped_e_bh(
+    y: ArrayLike,
+    slots: ArrayLike,
+    q: float,
+    *,
+    m: int,
+    indices: ArrayLike | None = None,
+    theta: float = 0.7,
+    s: float = 0.5,
+) -> NDArray[np.int64]:
+    """Registry indices that e-BH declares on uncapped likelihood ratios over all m candidates.
+
+    Equal to the certificate at epsilon_bar = 0, whose cap is infinite: one corrupted read can be
+    worth any evidence.
+
+    Args:
+        y: Reads of one campaign in time order, shape (R,).
+        slots: Which candidate each read belongs to: a position in `indices`, shape (R,).
+        q: Target false discovery rate, in (0, 1).
+        m: Number of candidates of the registry, read or not.
+        indices: Registry index of each candidate, unique, in [0, m), shape (K,); all others count
+            as E = 1. None means that slots are registry indices.
+        theta: Working alternative, > 0.
+        s: Clean standard deviation of a read, > 0.
+
+    Returns:
+        Declared registry indices, ascending, shape (D,).
+
+    Raises:
+        ReadError: A read is not usable, or an index is repeated or out of range.
+        RecordError: Slots do not match the reads, or are outside their range.
+        CertificateError: A parameter is outside its range.
+
+    Source: CADS, the uncapped comparator: eqs. (3) to (5) with an infinite cap.
+    """
+    size = check_family_size(m) if indices is None else len(np.asarray(indices))
+    log_e = log_evidence(y, slots, size=size, cap=math.inf, theta=theta, s=s)
+    return e_bh(log_e, q, m=m, indices=indices)

@@ -7,7 +7,10 @@ slot.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,13 +85,7 @@ def log_evidence(
     """
     bound, model = positive_cap(cap), working_model(theta, s)
     log_cap = math.log(bound) if bound < math.inf else math.inf
-    values, places = read_array(y), np.asarray(slots)
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
-        msg = f"size is {size!r}; expected the number of candidates, a whole number from 0."
-        raise RecordError(msg)
-    if not places.size:
-        # An empty list has no type of its own.
-        places = places.astype(np.intp)
+    values, places = read_array(y), slot_array(slots, size)
     if values.ndim != 1 or places.ndim != 1:
         return accumulate(values, places, model, size=size, log_cap=log_cap)
     rows = accumulate(values[None], places[None], model, size=size, log_cap=log_cap)
@@ -121,6 +118,27 @@ def read_array(y: ArrayLike) -> NDArray[np.float64]:
         raise ReadError(msg)
     converted: NDArray[np.float64] = values.astype(np.float64, copy=False)
     return converted
+
+
+def slot_array(slots: ArrayLike, size: object) -> NDArray[Any]:
+    """The slots as an array, with the number of candidates checked.
+
+    Args:
+        slots: Which candidate each read belongs to, any shape.
+        size: Number of candidates of a campaign.
+
+    Returns:
+        The slots; whether they are integers in [0, size) is checked where they are used.
+
+    Raises:
+        RecordError: `size` is not a whole number from 0.
+    """
+    places = np.asarray(slots)
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
+        msg = f"size is {size!r}; expected the number of candidates, a whole number from 0."
+        raise RecordError(msg)
+    # An empty list has no type of its own.
+    return places if places.size else places.astype(np.intp)
 
 
 def check_reads(values: NDArray[np.float64], *, first_campaign: int = 0) -> None:
@@ -178,13 +196,40 @@ def capped_log(
     return result
 
 
+class RoundCaps(NamedTuple):
+    """A cap for each round of each campaign of a batch."""
+
+    log_caps: NDArray[np.float64]
+    """Natural log of the cap, shape (n, T); inf means uncapped."""
+
+    round_starts: NDArray[np.int64]
+    """First read of each round and the end, shape (T + 1,)."""
+
+    def apply(self, increments: NDArray[np.float64], first: int) -> None:
+        """Cap the log increments of some campaigns in place.
+
+        Args:
+            increments: Of reads in time order, shape (rows, R).
+            first: Position in the batch of the first of these campaigns.
+        """
+        caps = self.log_caps[first : first + len(increments)]
+        starts = self.round_starts.tolist()
+        for round, (start, stop) in enumerate(itertools.pairwise(starts)):
+            part = increments[:, start:stop]
+            np.minimum(part, caps[:, round, None], out=part)
+
+
+Increments = Callable[[NDArray[np.float64], NDArray[np.float64], int], NDArray[np.float64]]
+"""Log increments of a block of reads; see `sum_by_slot`."""
+
+
 def accumulate(
     values: NDArray[np.float64],
     slots: NDArray[np.integer],
     model: WorkingModel,
     *,
     size: int,
-    log_cap: float,
+    log_cap: float | RoundCaps,
 ) -> NDArray[np.float64]:
     """Log evidence of every candidate of every campaign of a batch, for a cap given by its log.
 
@@ -196,10 +241,48 @@ def accumulate(
         slots: Slot of each read, integers in [0, size), shape (n, R).
         model: Coefficients of the log likelihood ratio.
         size: Number of candidates K of each campaign.
-        log_cap: Natural log of the cap; inf means uncapped.
+        log_cap: Natural log of the cap, inf meaning uncapped; or one for each round and campaign.
 
     Returns:
         Natural-log evidence, shape (n, K).
+
+    Raises:
+        ReadError: A read is NaN, infinite or beyond 1e300; the message names the first one.
+        RecordError: The shapes differ, or a slot is outside [0, size).
+    """
+
+    def increments(
+        block: NDArray[np.float64], out: NDArray[np.float64], first: int
+    ) -> NDArray[np.float64]:
+        if not isinstance(log_cap, RoundCaps):
+            return capped_log(block, model, log_cap=log_cap, out=out)
+        logs = capped_log(block, model, log_cap=math.inf, out=out)
+        log_cap.apply(logs, first)
+        return logs
+
+    return sum_by_slot(values, slots, increments, size=size)
+
+
+def sum_by_slot(
+    values: NDArray[np.float64],
+    slots: NDArray[np.integer],
+    increments: Increments,
+    *,
+    size: int,
+) -> NDArray[np.float64]:
+    """The sum of the log increments of every candidate of every campaign of a batch.
+
+    Added one after the other in time order, whatever the batch.
+
+    Args:
+        values: Reads in time order, shape (n, R).
+        slots: Slot of each read, integers in [0, size), shape (n, R).
+        increments: Log increments of a block of campaigns; called with checked reads of shape
+            (rows, R), scratch of that shape and the position of the first campaign in the batch.
+        size: Number of candidates K of each campaign.
+
+    Returns:
+        Sums, shape (n, K); 0 for a candidate without reads.
 
     Raises:
         ReadError: A read is NaN, infinite or beyond 1e300; the message names the first one.
@@ -222,10 +305,10 @@ def accumulate(
         block = values[start : start + rows]
         count = len(block)
         check_reads(block, first_campaign=start)
-        increments = capped_log(block, model, log_cap=log_cap, out=scratch[:count])
+        logs = increments(block, scratch[:count], start)
         flat = np.add(slots[start : start + rows], offsets[:count], out=places[:count])
         # bincount walks the reads in order: a fixed, sequential sum, unlike np.sum or reduceat.
-        sums = np.bincount(flat.ravel(), weights=increments.ravel(), minlength=count * size)
+        sums = np.bincount(flat.ravel(), weights=logs.ravel(), minlength=count * size)
         evidence[start : start + rows] = sums.reshape(count, size)
     return evidence
 

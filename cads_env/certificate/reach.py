@@ -10,7 +10,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from cads_env.certificate.cap import real_number
+import numpy as np
+
+from cads_env.certificate.audit import AuditCap
+from cads_env.certificate.cap import log_cap_for, real_number
 from cads_env.certificate.ebh import check_family_size
 from cads_env.certificate.spec import Certificate
 from cads_env.errors import CertificateError
@@ -37,10 +40,12 @@ def reach(protocol: ReadPlan, k: float, m: int, *, certificate: Certificate | No
     """The last round whose fresh candidates can still be declared.
 
     A candidate that is declared along with k - 1 others needs log evidence ln(m / (q k)), and n
-    reads give at most n ln C*.
+    reads give at most n ln C*. An audited certificate caps each round by itself, and so does this:
+    with the caps of a campaign none of whose controls is flagged, which no other exceeds.
 
     Args:
-        protocol: Its rounds, most reads and default certificate.
+        protocol: Its rounds, most reads, default certificate and, for an audited certificate, its
+            `audit_starts`.
         k: Number of declarations expected, in [1, m]; a mean may be fractional.
         m: Number of candidates of the registry.
         certificate: How reads are judged; None means the protocol's default certificate.
@@ -61,7 +66,10 @@ def reach(protocol: ReadPlan, k: float, m: int, *, certificate: Certificate | No
         )
         raise CertificateError(msg)
     judge = _certificate(protocol.certificate) if certificate is None else certificate
-    needed = _reads_needed(judge.log_bar(size, expected), judge.log_cap)
+    bar = judge.log_bar(size, expected)
+    if judge.audit is not None:
+        return _audited_reach(protocol, judge, judge.audit, bar, size)
+    needed = _reads_needed(bar, judge.log_cap)
     # The later a candidate is first read, the fewer reads it can still get, so bisection finds it.
     low, high = -1, protocol.rounds
     while high - low > 1:
@@ -71,6 +79,30 @@ def reach(protocol: ReadPlan, k: float, m: int, *, certificate: Certificate | No
         else:
             high = middle
     return low
+
+
+def _audited_reach(
+    protocol: ReadPlan, judge: Certificate, audit: AuditCap, bar: float, m: int
+) -> int:
+    """The last round whose fresh candidates could reach the bar if no control were flagged."""
+    starts = np.asarray(getattr(protocol, "audit_starts", ()), np.int64)
+    if not starts.size:
+        return -1
+    # The last batch is revealed when nothing is left to be judged by it.
+    flags = np.zeros(int(starts[-1]), np.bool_)
+    bounds = audit.bounds(flags, starts, s=judge.s).tolist()
+    caps = [log_cap_for(bound, judge.theta, judge.s) for bound in bounds]
+    last = len(caps) - 1
+    most, later = 1, 0.0
+    for round in range(last, -1, -1):
+        if caps[round] + later >= bar:
+            return round
+        # What a candidate first read a round earlier gets in this one.
+        before = protocol.most_reads(round - 1, m) if round else most
+        if before > most:
+            later += (before - most) * caps[round]
+        most = before
+    return -1
 
 
 def _reads_needed(bar: float, log_cap: float) -> float:

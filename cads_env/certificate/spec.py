@@ -1,6 +1,7 @@
 """`Certificate`: how reads are judged, and the declarations it makes from a record.
 
-A certificate is four numbers. Changing one never changes a read, so any record can be judged again.
+A certificate is four numbers, and an audit where the cap comes from controls. Changing one never
+changes a read, so any record can be judged again.
 Depends on a record through its arrays only, and never on an oracle.
 """
 
@@ -8,12 +9,26 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cads_env.certificate.cap import contamination_bound, real_number, solve_cap, working_model
+from cads_env.certificate.audit import AuditBounds, AuditCap
+from cads_env.certificate.audited import (
+    AuditOutcome,
+    as_audit,
+    audit_bounds_of,
+    audit_outcome,
+    round_log_caps,
+)
+from cads_env.certificate.cap import (
+    contamination_bound,
+    log_cap_for,
+    real_number,
+    solve_cap,
+    working_model,
+)
 from cads_env.certificate.ebh import (
     check_family_size,
     check_level,
@@ -22,11 +37,8 @@ from cads_env.certificate.ebh import (
     family_indices,
     log_bar,
 )
-from cads_env.certificate.evidence import accumulate, read_array
+from cads_env.certificate.evidence import RoundCaps, accumulate, read_array
 from cads_env.errors import CertificateError, RecordError
-
-_LOG_CAP_STEPS = 2.0**40
-"""Steps of the log cap in one unit: coarse enough to hide the last bits of libm; costs 1e-12."""
 
 
 class ReadRecord(Protocol):
@@ -64,7 +76,8 @@ class Certificate:
     """
 
     epsilon_bar: float = 0.1
-    """Largest share of reads that may be corrupted, given the past; in [0, 1]. 0 means uncapped."""
+    """Largest share of reads that may be corrupted, given the past; in [0, 1]. 0 means uncapped.
+    With an `audit` it judges nothing."""
 
     theta: float = 0.7
     """Working alternative of the likelihood ratio, > 0, in units of the read."""
@@ -75,8 +88,14 @@ class Certificate:
     q: float = 0.1
     """Target false discovery rate over the whole registry, in (0, 1)."""
 
+    audit: AuditCap | None = None
+    """Judge each round by the cap that the record's own controls allow, and no longer by
+    `epsilon_bar`; e-BH then runs at q - delta. A mapping of `AuditCap`'s fields is accepted, True
+    for its defaults, False or None for no audit."""
+
     def __post_init__(self) -> None:
         """Check the fields and store them as Python floats."""
+        object.__setattr__(self, "audit", as_audit(self.audit))
         model = working_model(self.theta, self.s)
         checked = {
             "epsilon_bar": contamination_bound(self.epsilon_bar),
@@ -86,6 +105,24 @@ class Certificate:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        if self.audit is not None:
+            self.audit.kappa(self.s)
+            self.audit.level(self.q)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values, `audit` as a mapping and only where it is set."""
+        fields = dataclasses.asdict(self)
+        if self.audit is None:
+            del fields["audit"]
+        elif math.isinf(self.audit.Delta):
+            # JSON has no infinity; what reads the fields back takes this word for it.
+            fields["audit"]["Delta"] = "inf"
+        return fields
+
+    @property
+    def level(self) -> float:
+        """The level at which e-BH runs: q, less the audit's delta where there is an audit."""
+        return self.q if self.audit is None else self.audit.level(self.q)
 
     @property
     def cap(self) -> float:
@@ -94,18 +131,66 @@ class Certificate:
 
     @property
     def log_cap(self) -> float:
-        """The log of C*, rounded down to a multiple of 2**-40; what judging uses.
+        """The log of C*, rounded down; see `log_cap_for`. What judging uses without an audit."""
+        return log_cap_for(self.epsilon_bar, self.theta, self.s)
 
-        libm differs between processors in the last bits of a log. The rounding hides them, and a
-        smaller cap is always valid. inf when `epsilon_bar` is 0.
+    def round_log_caps(self, record: ReadRecord) -> NDArray[np.float64]:
+        """The log of the cap of every read of each round, from the controls revealed before it.
+
+        Args:
+            record: One campaign or a batch, with controls.
+
+        Returns:
+            Natural logs, shape (T,) or (n, T); 0 where nothing is known yet.
+
+        Raises:
+            CertificateError: The certificate has no audit.
+            RecordError: The record has no controls, or its arrays do not fit each other.
+
+        Source: CADS, eq. (7).
         """
-        cap = self.cap
-        return (
-            math.floor(math.log(cap) * _LOG_CAP_STEPS) / _LOG_CAP_STEPS if cap < math.inf else cap
-        )
+        audit = self._needed_audit()
+        # A record without controls is refused inside.
+        controls: Any = record
+        return round_log_caps(controls, audit, theta=self.theta, s=self.s)
+
+    def audit_bounds(self, record: ReadRecord) -> AuditBounds:
+        """The bounds of contamination by round and after all controls, of a campaign or a batch.
+
+        Args:
+            record: One campaign or a batch, with controls.
+
+        Returns:
+            Shape (T,) or (n, T), and () or (n,).
+
+        Raises:
+            CertificateError: The certificate has no audit.
+            RecordError: The record has no controls, or its arrays do not fit each other.
+        """
+        controls: Any = record
+        return audit_bounds_of(controls, self._needed_audit(), self.s)
+
+    def audit_outcome(self, record: ReadRecord) -> AuditOutcome:
+        """The bounds and flags of one campaign's audit.
+
+        Args:
+            record: One campaign, with controls.
+
+        Raises:
+            CertificateError: The certificate has no audit.
+            RecordError: The record has no controls, or its arrays do not fit each other.
+        """
+        controls: Any = record
+        return audit_outcome(controls, self._needed_audit(), self.s)
+
+    def _needed_audit(self) -> AuditCap:
+        if self.audit is None:
+            msg = "The certificate has no audit; expected one such as Certificate(audit=True)."
+            raise CertificateError(msg)
+        return self.audit
 
     def log_bar(self, m: int, k: float = 1.0) -> float:
-        """The log evidence that each of k declarations needs: ln(m / (q k)).
+        """The log evidence that each of k declarations needs: ln(m / (q k)), q being the level.
 
         Args:
             m: Number of candidates of the registry.
@@ -121,7 +206,7 @@ class Certificate:
         if not 0.0 < sharers <= size:
             msg = f"k is outside its range: received {sharers!r}, expected 0 < k <= m={size}."
             raise CertificateError(msg)
-        return log_bar(size, self.q, sharers)
+        return log_bar(size, self.level, sharers)
 
     def with_q(self, q: float) -> Certificate:
         """The same certificate at another level.
@@ -148,11 +233,13 @@ class Certificate:
 
         Raises:
             ReadError: A read is NaN, infinite or beyond 1e300; the message names the first one.
-            RecordError: The arrays of the record do not fit each other.
+            RecordError: The arrays of the record do not fit each other, or an audited certificate
+                finds no controls in it.
 
         Source: CADS, eq. (4).
         """
-        rows = self._accumulate(record.values[None], record.slots[None], record.candidates[None])
+        reads = (record.values[None], record.slots[None], record.candidates[None])
+        rows = self._accumulate(*reads, self._round_caps(record))
         evidence: NDArray[np.float64] = rows[0]
         return evidence
 
@@ -168,11 +255,13 @@ class Certificate:
 
         Raises:
             ReadError: A read is NaN, infinite or beyond 1e300; the message names the first one.
-            RecordError: The arrays of the batch do not fit each other.
+            RecordError: The arrays of the batch do not fit each other, or an audited certificate
+                finds no controls in it.
 
         Source: CADS, eq. (4).
         """
-        return self._accumulate(batch.values, batch.slots, batch.candidates)
+        round_caps = self._round_caps(batch)
+        return self._accumulate(batch.values, batch.slots, batch.candidates, round_caps)
 
     def decide(
         self, log_e: NDArray[np.float64], candidates: NDArray[np.int64], m: int
@@ -193,7 +282,7 @@ class Certificate:
 
         Source: CADS, eq. (5).
         """
-        return e_bh(log_e, self.q, m=m, indices=candidates)
+        return e_bh(log_e, self.level, m=m, indices=candidates)
 
     def declare(self, record: ReadRecord) -> Declaration:
         """The declarations of one campaign.
@@ -207,7 +296,8 @@ class Certificate:
         Raises:
             ReadError: A read is NaN, infinite or beyond 1e300, or a candidate is repeated or out of
                 range.
-            RecordError: The arrays of the record do not fit each other.
+            RecordError: The arrays of the record do not fit each other, or an audited certificate
+                finds no controls in it.
         """
         return self._declare(self.log_evidence(record), record.candidates, record.m)
 
@@ -223,7 +313,8 @@ class Certificate:
         Raises:
             ReadError: A read is NaN, infinite or beyond 1e300, or a candidate is repeated or out of
                 range.
-            RecordError: The arrays of the batch do not fit each other.
+            RecordError: The arrays of the batch do not fit each other, or an audited certificate
+                finds no controls in it.
         """
         evidence = self.log_evidence_batch(records)
         return [
@@ -236,6 +327,7 @@ class Certificate:
         values: NDArray[np.float64],
         slots: NDArray[np.int32],
         candidates: NDArray[np.int64],
+        round_caps: RoundCaps | None,
     ) -> NDArray[np.float64]:
         """Log evidence, shape (n, K), of arrays with a leading campaign axis."""
         if candidates.ndim != 2 or len(candidates) != len(values):
@@ -245,8 +337,17 @@ class Certificate:
             )
             raise RecordError(msg)
         model = working_model(self.theta, self.s)
+        log_cap = self.log_cap if round_caps is None else round_caps
         size = candidates.shape[1]
-        return accumulate(read_array(values), slots, model, size=size, log_cap=self.log_cap)
+        return accumulate(read_array(values), slots, model, size=size, log_cap=log_cap)
+
+    def _round_caps(self, record: ReadRecord) -> RoundCaps | None:
+        """The caps of an audited batch or campaign, None without an audit."""
+        if self.audit is None:
+            return None
+        audited: Any = record
+        caps = self.round_log_caps(record)
+        return RoundCaps(np.atleast_2d(caps), np.asarray(audited.round_starts))
 
     def _declare(
         self, log_e: NDArray[np.float64], candidates: NDArray[np.int64], m: int
@@ -254,7 +355,7 @@ class Certificate:
         """The declaration from log evidence, both of shape (K,)."""
         size = check_family_size(m)
         places = family_indices(candidates, len(log_e), size, name="log_e")
-        cut = cut_log_e(log_e, self.q, size)
+        cut = cut_log_e(log_e, self.level, size)
         indices = candidates[cut.positions] if places is None else places[cut.positions]
         order = np.argsort(indices)
         return Declaration(

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cads_env.certificate import bh, naive_bh
+from cads_env.certificate import Certificate, bh, naive_bh, uncapped_e_bh
 from cads_env.certificate.comparators import naive_p_values
 from cads_env.errors import CertificateError, ReadError
+from tests.certificate.test_spec import Reads
 
 
 def test_p_values_agree_with_the_vectors(vectors: dict[str, Any]) -> None:
@@ -68,3 +69,36 @@ def test_unusable_entries_are_named(mean: Any, count: Any, message: str) -> None
 def test_unusable_deviations_are_refused(s: Any) -> None:
     with pytest.raises(CertificateError, match=r"^s is"):
         naive_p_values([0.5], [1], s=s)
+
+
+def test_the_uncapped_rule_is_the_certificate_at_epsilon_zero() -> None:
+    rng = np.random.default_rng(8)
+    slots = rng.integers(0, 30, 400)
+    record = Reads(
+        m=90,
+        candidates=rng.permutation(90)[:30],
+        slots=slots.astype(np.int32),
+        values=rng.normal(np.where(slots < 8, 0.7, -0.2), 0.5),
+    )
+    for q in (0.01, 0.1, 0.3):
+        declared = Certificate(epsilon_bar=0.0, q=q).declare(record).indices
+        found = uncapped_e_bh(record.values, record.slots, q, m=90, indices=record.candidates)
+        assert found.tolist() == declared.tolist()
+        assert len(found)
+
+
+def test_the_uncapped_rule_believes_one_corrupted_read() -> None:
+    record = Reads(
+        m=6000,
+        candidates=np.array([4, 5, 6]),
+        slots=np.array([0, 1, 2], dtype=np.int32),
+        values=np.array([9.0, 0.1, 0.0]),
+    )
+    found = uncapped_e_bh(record.values, record.slots, 0.1, m=6000, indices=[4, 5, 6])
+    assert found.tolist() == [4]
+    assert not len(Certificate().declare(record))
+
+
+def test_the_uncapped_rule_takes_registry_indices_as_slots_too() -> None:
+    reads, slots = [9.0, 0.1, 9.0], [70, 3, 5]
+    assert uncapped_e_bh(reads, slots, 0.1, m=80).tolist() == [5, 70]

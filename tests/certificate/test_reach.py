@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cads_env.certificate import Certificate, e_bh, reach
+from cads_env.certificate import AuditCap, Certificate, e_bh, log_cap_for, reach
 from cads_env.certificate.reach import _reads_needed
 from cads_env.errors import CertificateError
 
@@ -97,3 +97,32 @@ def test_reads_needed_is_exact_at_the_bar(steps: int, reads: int) -> None:
     log_cap = steps / 2.0**40
     assert _reads_needed(reads * log_cap, log_cap) == reads
     assert _reads_needed(math.nextafter(reads * log_cap, math.inf), log_cap) == reads + 1
+
+
+@dataclasses.dataclass
+class AuditedPlan(Plan):
+    """The same with controls."""
+
+    audit_starts: tuple[int, ...] = ()
+
+
+@pytest.mark.parametrize("each", [0, 2, 10, 40])
+@pytest.mark.parametrize("is_front", [False, True])
+@pytest.mark.parametrize("k", [1, 40])
+def test_an_audited_certificate_reaches_as_far_as_without_a_flag(
+    each: int, is_front: bool, k: int
+) -> None:
+    rounds, m = 12, 500
+    starts = (rounds * each,) * rounds if is_front else tuple(range(0, rounds * each, each or 1))
+    plan = AuditedPlan(a_round=4, audit_starts=starts or (0,) * rounds)
+    certificate = Certificate(audit=AuditCap())
+    clean = np.zeros(max(starts, default=0), bool)
+    bounds = AuditCap().bounds(clean, plan.audit_starts, s=0.5)
+    caps = [log_cap_for(float(bound)) for bound in bounds]
+    most = [caps[first] + 4 * sum(caps[first + 1 :]) for first in range(rounds)]
+    enough = [first for first in range(rounds) if most[first] >= certificate.log_bar(m, k)]
+    assert reach(plan, k, m, certificate=certificate) == max(enough, default=-1)
+
+
+def test_without_controls_an_audited_certificate_reaches_nothing() -> None:
+    assert reach(Plan(), 1, 500, certificate=Certificate(audit=AuditCap())) == -1
