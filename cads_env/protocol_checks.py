@@ -28,6 +28,7 @@ def _count_problems(p: Mapping[str, Any]) -> Iterator[str]:
         "reread_candidates": (p["reread_candidates"], 0, 10_000_000),
         "reads_each": (p["reads_each"], 1, 10_000),
         "attempts": (p["attempts"], 1, 1_000),
+        "audit_controls": (p["audit_controls"], 0, 1_000_000),
     }
     for name, quota in (("quota", p["quota"]), ("first_quota", p["first_quota"])):
         if quota is not None:
@@ -55,6 +56,8 @@ def _number_problems(p: Mapping[str, Any]) -> Iterator[str]:
     }
     if p["reread_fraction"] is not None:
         ranges["reread_fraction"] = (p["reread_fraction"], level, True)
+    if p["audit_epsilon"] is not None:
+        ranges["audit_epsilon"] = (p["audit_epsilon"], level, True)
     for name, (value, (low, high), closed) in ranges.items():
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not _inside(value, low, high, closed):
@@ -83,6 +86,7 @@ def _choice_problems(p: Mapping[str, Any]) -> Iterator[str]:
         "feedback_proposer": (p["feedback_proposer"], feedback),
         "feedback_reselection": (p["feedback_reselection"], feedback),
         "fallback_priority": (p["fallback_priority"], ("campaign", "round")),
+        "audit_timing": (p["audit_timing"], ("interleaved", "front")),
     }
     for name, (value, allowed) in choices.items():
         if not any(value is option or value == option for option in allowed) or (

@@ -179,6 +179,31 @@ def coins(first_bits: NDArray[np.uint16], states: UInt64s, probability: float) -
     return at[kept]
 
 
+def coins_each(
+    first_bits: NDArray[np.uint16], states: UInt64s, probabilities: Float64s
+) -> NDArray[np.int64]:
+    """Positions of the reads whose contamination coin falls below their own probability.
+
+    The same coins as those of `coins`, with which it agrees where the probability is constant.
+
+    Args:
+        first_bits: From `coin_bits`, shape (r,).
+        states: From `visit_states`, shape (r,).
+        probabilities: In [0, 1], shape (r,); exact to 2**-64.
+
+    Returns:
+        Ascending positions, shape (k,).
+    """
+    # Scaling by a power of two, floor and the difference are exact.
+    scaled = probabilities * 4096.0
+    first = np.floor(scaled)
+    below = first_bits < first
+    tied = np.flatnonzero(first_bits == first)
+    rest = ((scaled.take(tied) - first.take(tied)) * 2.0**64).astype(np.uint64)
+    below[tied] = scrambled(states.take(tied), 1) < rest
+    return np.flatnonzero(below)
+
+
 def normals(random_bits: UInt64s, out: Float64s | None = None) -> Float64s:
     """Standard normal numbers by inversion of the top 52 bits (algorithm AS 241, PPND16).
 

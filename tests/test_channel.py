@@ -10,7 +10,9 @@ import pytest
 from scipy import stats
 
 from cads_env.campaign import open_screen, play
-from cads_env.channel import AddedUniform, Channel, make_law
+from cads_env.channel import Channel
+from cads_env.contamination import make_law
+from cads_env.contamination.laws import Uniform
 from cads_env.errors import ProtocolError
 from cads_env.protocol import Protocol
 from cads_env.record import Record
@@ -115,7 +117,7 @@ def test_an_unusable_law_is_refused_before_the_first_read(
 
 def test_the_law_of_a_protocol_is_built_with_its_epsilon() -> None:
     law = make_law("uniform", 0.25, {"low": 1, "high": 2})
-    assert isinstance(law, AddedUniform)
+    assert isinstance(law, Uniform)
     assert (law.epsilon, law.low, law.high) == (0.25, 1.0, 2.0)
 
 

@@ -23,6 +23,7 @@ from cads_env.tape import (
     candidate_words,
     coin_bits,
     coins,
+    coins_each,
     derive_key,
     normal_quantile,
     normals,
@@ -358,3 +359,36 @@ def test_no_source_file_of_the_package_draws_from_numpy_or_the_global_generator(
             found[str(path.relative_to(root))] = hits
     # A bootstrap judges a finished run: it resamples with a keyed generator and changes no stream.
     assert found == {"inference/resampling.py": ["from numpy.random import PCG64, Generator"]}
+
+
+@pytest.mark.parametrize(
+    "probability", [0.0, 2.0**-76, 2.0**-12, 0.1, 0.3, 1 / 3, 0.5, 1 - 2.0**-53, 1.0]
+)
+def test_coins_of_one_probability_each_are_those_of_a_common_one(probability: float) -> None:
+    states = visit_states(frozen_words(), VISITS)
+    first = coin_bits(bits(frozen_words(), VISITS, 0))
+    each = coins_each(first, states, np.full(first.size, probability))
+    assert each.tolist() == coins(first, states, probability).tolist()
+
+
+def test_every_coin_meets_its_own_probability() -> None:
+    states = visit_states(frozen_words(), VISITS)
+    first = coin_bits(bits(frozen_words(), VISITS, 0))
+    probabilities = np.linspace(0.0, 1.0, first.size)
+    together = coins_each(first, states, probabilities).tolist()
+    alone = [
+        i
+        for i in range(0, first.size, 7)
+        if coins(first[i : i + 1], states[i : i + 1], float(probabilities[i])).size
+    ]
+    assert [i for i in together if i % 7 == 0] == alone
+
+
+@given(st.floats(0.0, 1.0), st.integers(0, 4095), st.integers(0, 2**64 - 1))
+def test_a_coins_76_bits_are_compared_exactly(probability: float, head: int, state: int) -> None:
+    states = keys(state)
+    rest = int(bits(states, np.zeros(1, np.int64), 1)[0])
+    falls = (head << 64 | rest) < int(probability * 2**76)
+    first = np.array([head], np.uint16)
+    assert (coins_each(first, states, np.array([probability])).size == 1) is falls
+    assert (coins(first, states, probability).size == 1) is falls
