@@ -1,32 +1,23 @@
 """The channel: how (candidate, visit) becomes a read, Y = u + s * z, contaminated under a law.
 
-This and the scorer are the only places that look into an oracle. A law sees a contamination coin's
-worth of context and nothing of any other candidate. Nothing here decides what is read.
+This and the scorer are the only places that look into an oracle. Nothing here decides what is read,
+and which reads are contaminated is the law's to say.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cads_env.errors import ProtocolError, suggest
-from cads_env.protocol import Protocol as ScreenProtocol
+from cads_env.contamination import ContaminationLaw, ReadBatch, law_of
+from cads_env.protocol import Protocol
 from cads_env.registry import Oracle
-from cads_env.tape import (
-    candidate_words,
-    coin_bits,
-    coins,
-    normals,
-    scrambled,
-    uniforms,
-    visit_states,
-)
+from cads_env.tape import candidate_words, coin_bits, normals, scrambled, visit_states
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,125 +26,33 @@ Ints = NDArray[np.int64]
 _BLOCK: Final = 32768
 
 
-@dataclass(frozen=True, slots=True)
-class ReadBatch:
-    """The context of r clean reads about to pass a contamination law.
-
-    Attributes:
-        round: The round they belong to.
-        visits: How often that candidate was read before, shape (r,).
-        signal: u of each read's candidate, shape (r,).
-        clean: The clean reads, shape (r,).
-        coin_bits: First 12 bits of each read's contamination coin, shape (r,).
-        states: Tape state of each read, for a law's own draws, shape (r,).
-        campaign_words: One random word a campaign, shape (n,).
-        past_reads: Earlier reads of read i's own candidate, before this round.
-        candidate_table: Registry index by campaign and observed position, shape (n, K).
-        positions: Flat position in `candidate_table` of each read, shape (r,).
-    """
-
-    round: int
-    visits: Ints
-    signal: Floats
-    clean: Floats
-    coin_bits: NDArray[np.uint16]
-    states: NDArray[np.uint64]
-    campaign_words: NDArray[np.uint64]
-    past_reads: Callable[[int], Floats]
-    candidate_table: Ints
-    positions: Ints
-
-    @property
-    def rows(self) -> Ints:
-        """Campaign of each read, shape (r,)."""
-        rows: Ints = self.positions // self.candidate_table.shape[1]
-        return rows
-
-    @property
-    def candidates(self) -> Ints:
-        """Registry index of each read, shape (r,)."""
-        return self.candidate_table.reshape(-1).take(self.positions)
-
-    def coin(self, probability: float) -> Ints:
-        """Positions of the reads whose own coin falls below `probability`."""
-        return coins(self.coin_bits, self.states, probability)
-
-    def uniform(self, at: Ints, slot: int = 2) -> Floats:
-        """A uniform number in [0, 1) for each read in `at`, from tape slot 2 or 3."""
-        return uniforms(scrambled(self.states[at], slot))
-
-
-class ContaminationLaw(Protocol):
-    """How clean reads become contaminated ones."""
-
-    def contaminate(self, batch: ReadBatch) -> Floats:
-        """The reads as delivered, shape (r,). May overwrite `batch.clean` and return it."""
-        ...
-
-
-class AddedUniform:
-    """With probability epsilon, independently for each read, U(low, high) is added to it."""
-
-    def __init__(self, epsilon: float, *, low: float = 2.0, high: float = 4.0) -> None:
-        """Check the range.
-
-        Args:
-            epsilon: Probability in [0, 1].
-            low: Smallest addition, in units of the effect.
-            high: Largest addition, not below `low`.
-
-        Raises:
-            ProtocolError: The range is empty or not finite.
-        """
-        for name, bound in (("low", low), ("high", high)):
-            number = isinstance(bound, (int, float)) and not isinstance(bound, bool)
-            if not number or not math.isfinite(bound):
-                msg = f"law_options {name} is {bound!r}; expected a finite number."
-                raise ProtocolError(msg)
-        if low > high:
-            msg = f"law_options low = {low:g} is above high = {high:g}; expected low <= high."
-            raise ProtocolError(msg)
-        self.epsilon, self.low, self.high = epsilon, float(low), float(high)
-
-    def contaminate(self, batch: ReadBatch) -> Floats:
-        """Add to the reads whose coin says so."""
-        reads = batch.clean
-        if self.epsilon > 0:
-            at = batch.coin(self.epsilon)
-            reads[at] += self.low + (self.high - self.low) * batch.uniform(at)
-        return reads
-
-
-LAWS: Final[Mapping[str, Callable[..., ContaminationLaw]]] = {"uniform": AddedUniform}
-"""Contamination laws by the name that a protocol gives."""
-
-
-def make_law(name: str, epsilon: float, options: Mapping[str, Any]) -> ContaminationLaw:
-    """The law that a protocol names.
-
-    Raises:
-        ProtocolError: Unknown law (with a suggestion) or an option that it does not have.
-    """
-    if name not in LAWS:
-        msg = f"Unknown contamination law {name!r}. {suggest(name, LAWS)}"
-        raise ProtocolError(msg)
-    try:
-        return LAWS[name](epsilon, **options)
-    except TypeError as error:
-        msg = f"Contamination law {name!r} does not accept {dict(options)!r}: {error}."
-        raise ProtocolError(msg) from error
-
-
 def _shifted(past_reads: Callable[[int], Floats], start: int, i: int) -> Floats:
     return past_reads(start + i)
+
+
+def _nothing(i: int) -> Floats:
+    """Earlier reads of a control: there are none."""
+    return np.empty(0)
+
+
+def audit_reads(oracles: Sequence[Oracle], seeds: Sequence[int], protocol: Protocol) -> Floats:
+    """The control reads of n campaigns, which need not be played for them.
+
+    Args:
+        oracles: One a campaign, all of the same size.
+        seeds: One a campaign.
+        protocol: Gives number, timing and contamination of the controls.
+
+    Returns:
+        Shape (n, A); see `Channel.audit_reads`.
+    """
+    return Channel(oracles, seeds, protocol).audit_reads()
 
 
 class Channel:
     """The reads of n campaigns of one protocol, each on its own oracle and seed."""
 
-    def __init__(
-        self, oracles: Sequence[Oracle], seeds: Sequence[int], protocol: ScreenProtocol
-    ) -> None:
+    def __init__(self, oracles: Sequence[Oracle], seeds: Sequence[int], protocol: Protocol) -> None:
         """Open the tapes.
 
         Args:
@@ -163,8 +62,9 @@ class Channel:
         """
         self._oracles = tuple(oracles)
         self._seeds = tuple(seeds)
+        self._protocol = protocol
         self._noise_sd = protocol.noise_sd
-        self._law = make_law(protocol.law, protocol.epsilon, protocol.law_options)
+        self.law: ContaminationLaw = law_of(protocol, oracles[0].m)
         self._tape_keys = self.keys("tape")
         self._campaign_words = self.keys("campaign")
         self._words = np.empty((len(oracles), 0), np.uint64)
@@ -201,6 +101,8 @@ class Channel:
         visits: Ints,
         candidates: Ints,
         past_reads: Callable[[int], Floats],
+        past_sums: Floats,
+        past_counts: Ints,
     ) -> Floats:
         """The reads of one round.
 
@@ -210,6 +112,8 @@ class Channel:
             visits: Earlier reads of that candidate, shape (r,).
             candidates: Registry index by campaign and observed position, shape (n, K).
             past_reads: Earlier reads of the candidate of read i, before this round.
+            past_sums: Their sum by campaign and observed position, shape (n, K).
+            past_counts: Their number, shape (n, K).
 
         Returns:
             Shape (r,).
@@ -234,11 +138,73 @@ class Channel:
                 states=states,
                 campaign_words=self._campaign_words,
                 past_reads=partial(_shifted, past_reads, start),
+                past_sums=past_sums,
+                past_counts=past_counts,
                 candidate_table=candidates,
                 positions=at,
             )
-            reads[block] = self._law.contaminate(batch)
+            reads[block] = self.law.contaminate(batch)
         return reads
+
+    def audit_reads(self) -> Floats:
+        """The reads of the protocol's blinded controls.
+
+        Control j is a clean N(0, noise_sd^2) read that passes the campaign's own contamination law
+        with the probability `audit_epsilon`. Its random numbers are the stream "audit" at
+        (candidate j, visit 0), so they depend on nothing that is read or chosen. To a law the
+        controls are candidates 0 to A - 1 of signal 0, never read before, in the round at whose end
+        they are revealed (round 0 when all of them come before it).
+
+        Returns:
+            Shape (n, A), in units of the effect.
+        """
+        rules, n = self._protocol, len(self._oracles)
+        if not rules.audit_controls:
+            return np.empty((n, 0))
+        epsilon = rules.epsilon if rules.audit_epsilon is None else rules.audit_epsilon
+        law = law_of(rules, self._oracles[0].m, epsilon=epsilon)
+        count = rules.audit_controls
+        table = np.tile(np.arange(count, dtype=np.int64), (n, 1))
+        words = candidate_words(self.keys("audit")[:, None], table)
+        reads = np.empty((n, count))
+        parts = [0, count] if rules.audit_timing == "front" else [*rules.audit_starts, count]
+        for round, (start, stop) in enumerate(itertools.pairwise(parts)):
+            if start < stop:
+                part = words[:, start:stop].reshape(-1)
+                at = (np.arange(n)[:, None] * count + np.arange(start, stop)).reshape(-1)
+                reads[:, start:stop] = self._controls(law, round, part, table, at).reshape(n, -1)
+        return reads
+
+    def _controls(
+        self,
+        law: ContaminationLaw,
+        round: int,
+        words: NDArray[np.uint64],
+        table: Ints,
+        positions: Ints,
+    ) -> Floats:
+        """The controls of one round, shape (r,)."""
+        never = np.zeros(words.size, np.int64)
+        states = visit_states(words, never)
+        random_bits = scrambled(states, 0)
+        first_bits = coin_bits(random_bits)
+        clean = normals(random_bits)
+        np.multiply(clean, self._noise_sd, out=clean)
+        batch = ReadBatch(
+            round=round,
+            visits=never,
+            signal=np.zeros(words.size),
+            clean=clean,
+            coin_bits=first_bits,
+            states=states,
+            campaign_words=self._campaign_words,
+            past_reads=_nothing,
+            past_sums=np.zeros(table.shape),
+            past_counts=np.zeros(table.shape, np.int64),
+            candidate_table=table,
+            positions=positions,
+        )
+        return law.contaminate(batch)
 
     def take(self, rows: Ints) -> Channel:
         """The channel of some of the campaigns, in the given order."""

@@ -13,17 +13,28 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 import yaml
 
-from cads_env.errors import ProtocolError, error_text, suggest
+from cads_env.errors import ProtocolError, suggest
 from cads_env.protocol_checks import problems_of
+from cads_env.protocol_files import preset_names, read_fields
 from cads_env.schedule import RoundPlan, plan
-from cads_env.values import load_yaml, parse_value
+from cads_env.values import parse_value
+
+__all__ = [
+    "BOTH_FEEDBACKS",
+    "FEEDBACK_MODES",
+    "CertificateNumbers",
+    "Feedback",
+    "Protocol",
+    "load_protocol",
+    "preset_names",
+    "protocol_from_mapping",
+]
 
 Feedback = Literal["full", "none", "permuted"]
 FEEDBACK_MODES: Final[tuple[Feedback, ...]] = ("full", "none", "permuted")
@@ -33,10 +44,15 @@ BOTH_FEEDBACKS: Final = "feedback"
 
 _REALS: Final = (
     "reread_fraction", "rank_epsilon_bar", "rank_theta", "rank_s", "rank_q", "high_above",
-    "noise_sd", "epsilon",
+    "noise_sd", "epsilon", "audit_epsilon",
 )  # fmt: skip
 _NOT_READS: Final = ("name", "certificate")
 _NOT_TWIN: Final = ("quota", "first_quota", "attempts", "feedback_proposer")
+_AUDIT: Final[Mapping[str, Any]] = MappingProxyType(
+    {"audit_controls": 0, "audit_timing": "interleaved", "audit_epsilon": None}
+)
+"""Fields that are written and hashed only where they differ from these values, so that a protocol
+without controls keeps the hash that it has always had."""
 
 
 class CertificateNumbers(NamedTuple):
@@ -86,8 +102,18 @@ class Protocol:
         fallback_priority: Whether the fallback order is drawn once a "campaign" or once a "round".
         noise_sd: Clean sd of a read, in units of the effect.
         epsilon: Probability that a read is contaminated, in [0, 1].
-        law: Name of the contamination law.
-        law_options: Parameters of the law.
+        law: Name of the contamination law: "uniform", "point-mass", "subthreshold", "mixed-sign"
+            (every read at the same rate), "reread", "past-high", "near-boundary", "campaign-coin"
+            (rates that aim), or a user's own as "my_package.laws:MyLaw" or "my_laws.py:MyLaw", a
+            path from the working directory. See `cads_env.contamination`.
+        law_options: Keyword arguments of the law, numbers and texts; whole numbers become floats.
+        audit_controls: One-read blinded controls: clean law N(0, noise_sd^2), same contamination
+            law. They come on top of the reads of the schedule, and nobody but the certificate ever
+            sees them. A protocol that graduates should then rank with a `rank_epsilon_bar` near the
+            bound that they can give, or candidates stop being read too early.
+        audit_timing: When controls are revealed to the certificate: "interleaved" (split evenly
+            over the rounds, each part at the end of its round) or "front" (all before round 0).
+        audit_epsilon: Probability that a control is contaminated, in [0, 1]; None for `epsilon`.
         certificate: The default certificate; not part of the hash.
     """
 
@@ -116,6 +142,9 @@ class Protocol:
     epsilon: float = 0.1
     law: str = "uniform"
     law_options: Mapping[str, Any] = field(default_factory=lambda: {"low": 2.0, "high": 4.0})
+    audit_controls: int = 0
+    audit_timing: Literal["interleaved", "front"] = "interleaved"
+    audit_epsilon: float | None = None
     certificate: CertificateNumbers = CertificateNumbers()
 
     def __post_init__(self) -> None:
@@ -131,7 +160,7 @@ class Protocol:
         numbers = self.certificate
         if not isinstance(numbers, CertificateNumbers):
             object.__setattr__(self, "certificate", _certificate_numbers(numbers))
-        problems = problems_of(self.to_dict())
+        problems = problems_of(self._values())
         if problems:
             msg = f"Protocol {self.name!r} is invalid:\n  " + "\n  ".join(problems)
             raise ProtocolError(msg)
@@ -181,12 +210,23 @@ class Protocol:
         quota = self.first_quota if round == 0 else self.quota
         return fresh if quota is None else min(fresh, quota)
 
+    @property
+    def audit_starts(self) -> tuple[int, ...]:
+        """Controls revealed before each round, T of them; empty without controls."""
+        if not self.audit_controls:
+            return ()
+        if self.audit_timing == "front":
+            return (self.audit_controls,) * self.rounds
+        # The first A mod T rounds get one control more than the others, as np.array_split does.
+        each, longer = divmod(self.audit_controls, self.rounds)
+        return tuple(each * t + min(t, longer) for t in range(self.rounds))
+
     def override(self, **changes: Any) -> Protocol:
         """The same protocol with some fields changed, and renamed after them.
 
         Args:
             **changes: Field values by name; `feedback` sets both feedbacks. A value equal to the
-                present one changes nothing.
+                present one changes nothing. Another `law` starts from that law's own options.
 
         Returns:
             A protocol named like `standard+rounds=24`; `self` when nothing changes.
@@ -204,6 +244,9 @@ class Protocol:
             # Fields that are not named keep the preset's value.
             given = self.certificate._asdict() | dict(changes["certificate"])
             changes["certificate"] = _certificate_numbers(given)
+        if changes.get("law", self.law) != self.law and self.law_options:
+            # The options of one law mean nothing to another.
+            changes.setdefault("law_options", {})
         changed = {k: v for k, v in changes.items() if not _same(getattr(self, k), v)}
         if not changed:
             return self
@@ -218,7 +261,11 @@ class Protocol:
         return self.override(rounds=self.rounds * factor)
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as plain YAML and JSON values."""
+        """The fields as plain YAML and JSON values, those of the audit only where they are set."""
+        values = self._values()
+        return {k: v for k, v in values.items() if k not in _AUDIT or v != _AUDIT[k]}
+
+    def _values(self) -> dict[str, Any]:
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         values["law_options"] = dict(self.law_options)
         values["certificate"] = self.certificate._asdict()
@@ -264,14 +311,6 @@ def _show(value: object) -> str:
     return "null" if value is None else str(value)
 
 
-def preset_names() -> tuple[str, ...]:
-    """Names of the protocols that come with the package, sorted."""
-    folder = resources.files("cads_configs") / "protocols"
-    return tuple(
-        sorted(p.name[: -len(".yaml")] for p in folder.iterdir() if p.name.endswith(".yaml"))
-    )
-
-
 def load_protocol(
     protocol: str | Path | Mapping[str, Any] | Protocol, **overrides: Any
 ) -> Protocol:
@@ -300,8 +339,7 @@ def load_protocol(
     # A path may hold a plus sign of its own; an override always holds an equals sign.
     base, *entries = [text] if "=" not in text else text.split("+")
     named = _parse_overrides(entries, text)
-    text, origin = _read(base)
-    loaded = protocol_from_mapping(_parse_yaml(text, origin), origin)
+    loaded = protocol_from_mapping(read_fields(base), base)
     return loaded.override(**(named | overrides))
 
 
@@ -314,36 +352,6 @@ def _parse_overrides(entries: list[str], whole: str) -> dict[str, Any]:
             raise ProtocolError(msg)
         named[key] = parse_value(value)
     return named
-
-
-def _read(name: str) -> tuple[str, str]:
-    path = Path(name)
-    if path.suffix in {".yaml", ".yml"}:
-        try:
-            return path.read_text(encoding="utf-8"), name
-        except (OSError, UnicodeDecodeError) as error:
-            msg = f"Protocol file {name!r} cannot be read: {error_text(error)}."
-            raise ProtocolError(msg) from error
-    if name not in preset_names():
-        msg = (
-            f"Unknown protocol {name!r}. {suggest(name, preset_names())} "
-            "A file is named by a path that ends in .yaml."
-        )
-        raise ProtocolError(msg)
-    text = (resources.files("cads_configs") / "protocols" / f"{name}.yaml").read_text("utf-8")
-    return text, name
-
-
-def _parse_yaml(text: str, origin: str) -> Mapping[str, Any]:
-    try:
-        data = load_yaml(text)
-    except ValueError as error:
-        msg = f"Protocol {origin!r} is not valid YAML: {error}"
-        raise ProtocolError(msg) from error
-    if not isinstance(data, Mapping):
-        msg = f"Protocol {origin!r} holds a {type(data).__name__}; expected a mapping of fields."
-        raise ProtocolError(msg)
-    return data
 
 
 def protocol_from_mapping(data: Mapping[str, Any], origin: str = "mapping") -> Protocol:

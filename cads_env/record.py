@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -90,6 +90,14 @@ class Delivery:
         return {name: getattr(self, name) for name in self.COUNTS}
 
 
+def _no_controls() -> NDArray[np.float64]:
+    return np.empty(0)
+
+
+def _no_starts() -> NDArray[np.int64]:
+    return np.empty(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """The reads and deliveries of one campaign.
@@ -102,6 +110,11 @@ class Record:
         values: The reads, shape (R,), in units of the effect.
         round_starts: First read of each round and the end, shape (T + 1,).
         deliveries: One entry a round, T of them.
+        audit_values: Reads of the controls revealed so far, in their order, shape (A,); apart from
+            `values`, and empty without an audit.
+        audit_starts: Controls revealed before each round, shape (T,): at first 0, or A where all
+            come before round 0; what is not revealed before the last round is revealed at its end.
+            Empty without an audit.
     """
 
     m: int
@@ -111,11 +124,18 @@ class Record:
     values: NDArray[np.float64]
     round_starts: NDArray[np.int64]
     deliveries: tuple[Delivery, ...] = ()
+    audit_values: NDArray[np.float64] = field(default_factory=_no_controls)
+    audit_starts: NDArray[np.int64] = field(default_factory=_no_starts)
 
     @property
     def read_count(self) -> int:
-        """Number of reads."""
+        """Number of reads; controls are not among them."""
         return int(self.values.size)
+
+    @property
+    def is_audited(self) -> bool:
+        """Whether the campaign had controls."""
+        return bool(self.audit_starts.size)
 
     @property
     def read_rounds(self) -> NDArray[np.int64]:
@@ -142,9 +162,9 @@ class Record:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the reads: m, candidates, origins, slots, values, round starts."""
+        """SHA-256 of the reads: m, candidates, origins, slots, values, round starts, controls."""
         digest = hashlib.sha256(f"cads-record-{SCHEMA_VERSION}:{self.m}:".encode())
-        for name in _ARRAYS:
+        for name in self._stored:
             raw = _encode(getattr(self, name), name)
             digest.update(f"{name}:{len(raw)}:".encode())
             digest.update(raw)
@@ -152,8 +172,14 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The reads as a JSON value: arrays as base64 of little-endian bytes."""
-        arrays = {n: base64.b64encode(_encode(getattr(self, n), n)).decode() for n in _ARRAYS}
+        stored = self._stored
+        arrays = {n: base64.b64encode(_encode(getattr(self, n), n)).decode() for n in stored}
         return {"version": SCHEMA_VERSION, "m": self.m} | arrays
+
+    @property
+    def _stored(self) -> Iterable[str]:
+        """Names of the arrays that make the record: without an audit, those of the reads alone."""
+        return _DTYPES if self.is_audited else _ARRAYS
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
@@ -176,7 +202,11 @@ class Record:
         if not isinstance(m, int) or isinstance(m, bool) or m < 2:
             msg = f"Record has m = {m!r}; expected a whole number of at least 2."
             raise RecordError(msg)
-        arrays: dict[str, Any] = {name: _decode(data.get(name), name) for name in _ARRAYS}
+        stored = _DTYPES if any(name in data for name in _AUDIT_ARRAYS) else _ARRAYS
+        arrays: dict[str, Any] = {name: _decode(data.get(name), name) for name in stored}
+        if stored is _DTYPES and not arrays["audit_starts"].size:
+            msg = "Record field 'audit_starts' is empty; expected one number a round, or no audit."
+            raise RecordError(msg)
         record = cls(m=m, **arrays)
         _check(record)
         return record
@@ -189,14 +219,16 @@ _ARRAYS: Final = {
     "values": "<f8",
     "round_starts": "<i8",
 }
+_AUDIT_ARRAYS: Final = {"audit_values": "<f8", "audit_starts": "<i8"}
+_DTYPES: Final = _ARRAYS | _AUDIT_ARRAYS
 
 
 def _encode(array: NDArray[Any], name: str) -> bytes:
-    return np.ascontiguousarray(array, dtype=_ARRAYS[name]).tobytes()
+    return np.ascontiguousarray(array, dtype=_DTYPES[name]).tobytes()
 
 
 def _decode(text: object, name: str) -> NDArray[Any]:
-    dtype = np.dtype(_ARRAYS[name])
+    dtype = np.dtype(_DTYPES[name])
     try:
         raw = base64.b64decode(str(text), validate=True) if isinstance(text, str) else b"?"
         return np.frombuffer(raw, dtype=dtype).astype(dtype.newbyteorder("="))
@@ -224,6 +256,16 @@ def _check(record: Record) -> None:
         or starts[0] != 0
         or starts[-1] != record.values.size
         or (np.diff(starts) < 0).any(),
+        "audit values are not finite": not np.isfinite(record.audit_values).all(),
+        "audit starts are not one number a round, increasing up to the number of audit values": (
+            record.is_audited
+            and (
+                record.audit_starts.size != starts.size - 1
+                or record.audit_starts[0] < 0
+                or record.audit_starts[-1] > record.audit_values.size
+                or (np.diff(record.audit_starts) < 0).any()
+            )
+        ),
     }
     broken = [what for what, is_broken in problems.items() if is_broken]
     if broken:
@@ -243,6 +285,8 @@ class RecordBatch:
         values: Shape (n, R).
         round_starts: Shape (T + 1,), common to all.
         deliveries: Per campaign, one entry a round.
+        audit_values: Shape (n, A).
+        audit_starts: Shape (T,), common to all, or empty without an audit.
     """
 
     m: int
@@ -252,6 +296,8 @@ class RecordBatch:
     values: NDArray[np.float64]
     round_starts: NDArray[np.int64]
     deliveries: tuple[tuple[Delivery, ...], ...]
+    audit_values: NDArray[np.float64]
+    audit_starts: NDArray[np.int64]
 
     def __len__(self) -> int:
         """Number of campaigns."""
@@ -267,6 +313,8 @@ class RecordBatch:
             values=self.values[row],
             round_starts=self.round_starts,
             deliveries=self.deliveries[row],
+            audit_values=self.audit_values[row],
+            audit_starts=self.audit_starts,
         )
 
     def __iter__(self) -> Iterator[Record]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cads_env.campaign import open_screen, play
 from cads_env.certificate import Certificate, Declaration, naive_bh
+from cads_env.contamination import code_sha256
 from cads_env.errors import CertificateError, InvariantError, suggest
 from cads_env.proposer import Proposal, View
 from cads_env.protocol import Protocol
@@ -164,22 +165,41 @@ def _assert_identities(outcome: Outcome, record: Record) -> None:
 
 
 def resolve_certificate(
-    certificate: Certificate | Mapping[str, float] | None, protocol: Protocol
+    certificate: Certificate | Mapping[str, Any] | None, protocol: Protocol
 ) -> Certificate:
     """The certificate of a run: as given, or the protocol's default with some fields changed.
 
+    Args:
+        certificate: A certificate, or fields of one by name: `epsilon_bar`, `theta`, `s`, `q` and
+            `audit`.
+        protocol: Gives the default; an audit needs its controls.
+
     Raises:
-        CertificateError: Unknown field or value out of range.
+        CertificateError: Unknown field or value out of range, or an audit without controls.
     """
+    judge = _certificate(certificate, protocol)
+    if judge.audit is not None and not protocol.audit_controls:
+        msg = (
+            f"The certificate has an audit and the protocol {protocol.name!r} no controls. Set "
+            "audit_controls to their number (for example audit_controls=200), or leave `audit` out."
+        )
+        raise CertificateError(msg)
+    return judge
+
+
+def _certificate(
+    certificate: Certificate | Mapping[str, Any] | None, protocol: Protocol
+) -> Certificate:
     if isinstance(certificate, Certificate):
         return certificate
     if certificate is not None and not isinstance(certificate, Mapping):
         msg = f"certificate is {certificate!r}; expected a Certificate or a mapping of its fields."
         raise CertificateError(msg)
     numbers = protocol.certificate._asdict()
+    known = [field.name for field in fields(Certificate)]
     for name in certificate or {}:
-        if name not in numbers:
-            msg = f"Unknown certificate field {name!r}. {suggest(str(name), numbers)}"
+        if name not in known:
+            msg = f"Unknown certificate field {name!r}. {suggest(str(name), known)}"
             raise CertificateError(msg)
     return Certificate(**(numbers | dict(certificate or {})))
 
@@ -193,16 +213,17 @@ class TwinCache:
         Args:
             limit_bytes: Most memory for the records' arrays.
         """
-        self._records: OrderedDict[tuple[str, str, str, int], Record] = OrderedDict()
+        self._records: OrderedDict[tuple[str | int | None, ...], Record] = OrderedDict()
         self._limit, self._size = limit_bytes, 0
 
     def get(self, registry: Registry, oracle: Oracle, protocol: Protocol, seed: int) -> Record:
         """The twin's record, played when it is not cached.
 
         It depends on the registry's public and private hash, the protocol less quotas, attempts and
-        proposer feedback, and the seed.
+        proposer feedback, the code of a user's contamination law, and the seed.
         """
-        key = (registry.hash, oracle.hash, protocol.twin_hash, seed)
+        law = code_sha256(protocol.law)
+        key = (registry.hash, oracle.hash, protocol.twin_hash, law, seed)
         record = self._records.pop(key, None)
         if record is None:
             record = play_twin(registry, oracle, protocol, seed)
@@ -215,7 +236,9 @@ class TwinCache:
 
 
 def _bytes_of(record: Record) -> int:
-    arrays = (record.candidates, record.origins, record.slots, record.values)
+    arrays = (
+        record.candidates, record.origins, record.slots, record.values, record.audit_values,
+    )  # fmt: skip
     return sum(array.nbytes for array in arrays)
 
 

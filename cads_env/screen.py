@@ -95,6 +95,7 @@ class Screen:
         self._log_evidence = None if evidence is None else np.zeros((n, capacity))
         self._slots, self._values = np.empty((n, reads), np.int32), np.empty((n, reads))
         self._starts = np.concatenate([[0], np.cumsum([plan.reads for plan in self.plans])])
+        self._audit_values = channel.audit_reads()
         self._fallback = FallbackOrder(channel.keys("priority"), m, capacity)
         self._permuted_keys = channel.keys("permuted-feedback")
         self._blind_keys = channel.keys("blind-reselection")
@@ -247,6 +248,8 @@ class Screen:
             visits=visits,
             candidates=self._candidates,
             past_reads=lambda i: self._past_reads(slots, i, start),
+            past_sums=self._sums,
+            past_counts=self._counts,
         )
         self._slots[:, start:stop] = slots
         self._values[:, start:stop] = values.reshape(slots.shape)
@@ -334,6 +337,11 @@ class Screen:
             Read-only arrays: the screen's own when done (no step can change them), copies before.
         """
         k, reads = self.observed_count, int(self._starts[self.round])
+        starts = np.array(self.protocol.audit_starts, np.int64)
+        revealed = self._audit_values.shape[1]
+        if starts.size and not self.is_done:
+            # Those of rounds that are still to come are not revealed yet.
+            revealed = int(starts[self.round])
         return RecordBatch(
             m=self.m,
             candidates=self._released(self._candidates[:, :k]),
@@ -342,6 +350,8 @@ class Screen:
             values=self._released(self._values[:, :reads]),
             round_starts=self._released(self._starts[: self.round + 1]),
             deliveries=tuple(tuple(rounds) for rounds in self._deliveries),
+            audit_values=self._released(self._audit_values[:, :revealed]),
+            audit_starts=self._released(starts[: self.round]),
         )
 
     def _released(self, array: NDArray[Any]) -> NDArray[Any]:

@@ -13,7 +13,7 @@ PROGRAM = """
 import hashlib, pathlib, sys, tempfile, warnings
 import numpy as np
 import cads_env
-from cads_env.certificate import Certificate, solve_cap
+from cads_env.certificate import Certificate, audit_bounds, log_cap_for
 from cads_env.tape import bits, candidate_words, normals, priority
 words = candidate_words(np.array([7], np.uint64), np.arange(50_000))
 visits = np.arange(50_000) % 40
@@ -21,6 +21,8 @@ parts = [normals(bits(words, visits, 0)), priority(np.array([7], np.uint64), np.
 for array in parts:
     print(hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest())
 print([Certificate(epsilon_bar=e).log_cap.hex() for e in (1e-9, 0.05, 0.1, 0.2, 0.3, 0.5)])
+bounds = audit_bounds(np.arange(300), 1000)
+print([log_cap_for(bound).hex() for bound in bounds], bounds.tobytes().hex())
 with tempfile.TemporaryDirectory() as folder:
     names = {"standard": "synthetic-depmap:dev", "proposer": "synthetic-depmap/0"}
     for protocol, registry in names.items():
@@ -36,6 +38,11 @@ with tempfile.TemporaryDirectory() as folder:
         "nothing", protocol="sweep", registry="synthetic-depmap-6000/0", seeds=[0]
     )
     print(sweep.campaigns.to_json(), sweep.declarations.to_json())
+    audited = cads_env.evaluate(
+        "nothing", protocol="sweep+audit_controls=500", registry="synthetic-depmap-6000/0",
+        seeds=[0], certificate={"audit": {"looks": "per_read"}},
+    )
+    print(audited.campaigns.to_json(), audited.declarations.to_json())
 """
 
 

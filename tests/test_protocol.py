@@ -8,6 +8,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cads_env.errors import ProtocolError
@@ -47,6 +48,9 @@ OTHER: dict[str, Any] = {
     "epsilon": 0.2,
     "law": "other-law",
     "law_options": {"low": 1.0, "high": 4.0},
+    "audit_controls": 7,
+    "audit_timing": "front",
+    "audit_epsilon": 0.3,
     "certificate": CertificateNumbers(q=0.2),
 }
 # A fraction of re-reads stands instead of a number of them.
@@ -159,6 +163,40 @@ def test_the_hashes_of_the_presets_are_frozen(name: str, digest: str) -> None:
     assert load_protocol(name).hash == digest
 
 
+@pytest.mark.parametrize(
+    ("digest", "changes"),
+    [
+        ("6b3b55d9193553b42184b27f4bd9b74b22ca0548baf7485459da116cbcdd2c6d", {"audit_controls": 0}),
+        (
+            "6b3b55d9193553b42184b27f4bd9b74b22ca0548baf7485459da116cbcdd2c6d",
+            {"audit_timing": "interleaved", "audit_epsilon": None},
+        ),
+    ],
+)
+def test_a_protocol_without_controls_is_written_and_hashed_as_before_there_were_any(
+    digest: str, changes: dict[str, Any]
+) -> None:
+    protocol = load_protocol({**load_protocol("standard").to_dict(), **changes})
+    assert protocol.hash == digest
+    assert not [name for name in protocol.to_dict() if "audit" in name]
+    assert not protocol.audit_starts
+
+
+@pytest.mark.parametrize(("controls", "rounds"), [(50, 16), (200, 16), (1000, 16), (3, 5), (5, 5)])
+def test_interleaved_controls_are_split_over_the_rounds_as_numpy_splits(
+    controls: int, rounds: int
+) -> None:
+    starts = tiny_protocol(rounds=rounds, audit_controls=controls).audit_starts
+    sizes = [len(part) for part in np.array_split(np.arange(controls), rounds)]
+    assert np.diff([*starts, controls]).tolist() == sizes
+    assert starts[0] == 0
+
+
+def test_controls_in_front_are_all_revealed_before_the_first_round() -> None:
+    front = tiny_protocol(rounds=4, audit_controls=9, audit_timing="front")
+    assert front.audit_starts == (9, 9, 9, 9)
+
+
 def test_every_field_has_another_value_to_test_with() -> None:
     assert set(OTHER) == set(FIELDS)
 
@@ -208,7 +246,14 @@ SHARES = ["epsilon", "rank_epsilon_bar", "reread_fraction"]
 POSITIVE = ["noise_sd", "rank_theta", "rank_s"]
 
 INVALID: list[tuple[str, Any]] = [
-    *[(f, v) for f in (*COUNTS, "quota", "first_quota") for v in (-1, 1.5, "3", True, 10**9, NAN)],
+    *[
+        (f, v)
+        for f in (*COUNTS, "quota", "first_quota", "audit_controls")
+        for v in (-1, 1.5, "3", True, 10**9, NAN)
+    ],
+    ("audit_controls", None),
+    *[("audit_timing", v) for v in ("x", "Front", None, 0)],
+    *[("audit_epsilon", v) for v in (-0.1, 1.1, NAN, INF, "0.1", True, [0.1])],
     *[(f, None) for f in COUNTS],
     *[(f, 0) for f in ("rounds", "first_fresh", "reads_each", "attempts")],
     *[(f, v) for f in (*LEVELS, *SHARES, *POSITIVE) for v in (-0.1, NAN, INF, "0.1", True, [0.1])],

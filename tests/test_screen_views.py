@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cads_env import channel as channel_module
 from cads_env.campaign import open_screen, play
-from cads_env.channel import LAWS, ReadBatch
+from cads_env.contamination import LAWS, ReadBatch, making
 from cads_env.errors import ActionError, RegistryError
 from cads_env.proposer import View
 from cads_env.registry import Oracle, Registry
@@ -64,7 +64,7 @@ class Probe:
 def test_a_law_is_told_its_own_candidate_visit_and_past_reads(
     case: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel_module, "LAWS", {**LAWS, "probe": Probe})
+    monkeypatch.setattr(making, "LAWS", {**LAWS, "probe": Probe})
     monkeypatch.setattr(channel_module, "_BLOCK", block)
     pairs, seeds, protocol, answers = random_case(case)
     protocol = protocol.override(law="probe", law_options={}, reads_each=2, rounds=4)

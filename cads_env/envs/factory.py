@@ -18,19 +18,20 @@ from gymnasium.vector import AutoresetMode
 from cads_env.certificate import Certificate
 from cads_env.envs.screen_env import ScreenEnv
 from cads_env.envs.vector_env import ScreenVectorEnv
-from cads_env.errors import ProtocolError, RegistryError, suggest
+from cads_env.errors import CertificateError, ProtocolError, RegistryError, suggest
 from cads_env.panel import Panel, load_panel
-from cads_env.protocol import BOTH_FEEDBACKS, CertificateNumbers, Protocol, load_protocol
+from cads_env.protocol import BOTH_FEEDBACKS, Protocol, load_protocol
 from cads_env.registry import Oracle, Registry
 from cads_env.score import resolve_certificate
 from cads_env.wrappers.certificate import CertificateWrapper
 
 DEFAULT_REGISTRY: Final = "synthetic-depmap:train"
 DEFAULT_PROTOCOL: Final = "standard"
+_FIELDS: Final = tuple(field.name for field in dataclasses.fields(Certificate))
 _OVERRIDES: Final = {
     *(field.name for field in dataclasses.fields(Protocol)),
     BOTH_FEEDBACKS,
-    *CertificateNumbers._fields,
+    *_FIELDS,
 } - {"name"}
 _ARGUMENTS: Final = ("registry", "protocol", "reward", "render_mode")
 
@@ -147,7 +148,7 @@ def _split(overrides: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
             options = _OVERRIDES.union(_ARGUMENTS)
             msg = f"Unknown argument {name!r} of the environment. {suggest(name, options)}"
             raise ProtocolError(msg)
-    fields = {k: v for k, v in overrides.items() if k in CertificateNumbers._fields}
+    fields = {k: v for k, v in overrides.items() if k in _FIELDS}
     return fields, {k: v for k, v in overrides.items() if k not in fields}
 
 
@@ -165,4 +166,11 @@ def _named(
             )
             raise error(msg)
     fields, changes = _split(overrides)
+    audit = fields.get("audit")
+    if not isinstance(audit, bool | Mapping | None):
+        msg = (
+            f"audit is a {type(audit).__name__}; gym.make takes a mapping of its fields, such as "
+            "{'tau': 1.0}, or True. Objects go through cads_env.envs.make."
+        )
+        raise CertificateError(msg)
     return load_panel(str(registry)), load_protocol(str(protocol), **changes), fields

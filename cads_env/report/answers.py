@@ -9,10 +9,17 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from cads_env.report.badge import badge_warning
 from cads_env.report.change import unit_of, what_would_change
 from cads_env.report.content import Answer, Card, Table
 from cads_env.report.figures.answer import draw_answer
-from cads_env.report.verdict import MARGIN, Verdict, exhausted_registries
+from cads_env.report.verdict import (
+    MARGIN,
+    Verdict,
+    early_graduation,
+    exhausted_registries,
+    undeclared_contamination,
+)
 from cads_env.report.wording import (
     UNDEFINED,
     counted,
@@ -223,11 +230,15 @@ def warnings_of(result: RunResult) -> tuple[str, ...]:
             f"{len(result.campaigns) + len(result.failures):,} of "
             f"{counted(result.planned, 'campaign')} are there."
         )
-    if certificate.epsilon_bar < protocol.epsilon:
+    if (told := undeclared_contamination(result)) is not None:
         found.append(
-            f"epsilon_bar = {plain(certificate.epsilon_bar)} is below the channel's contamination "
+            f"{told} is below the channel's contamination "
             f"{plain(protocol.epsilon)}: FDR <= q is not guaranteed."
         )
+    if told := badge_warning(protocol):
+        found.append(told)
+    if (early := early_graduation(result)) is not None:
+        found.append(early)
     if certificate.s < protocol.noise_sd:
         found.append(
             f"s = {plain(certificate.s)} is below the channel's noise "

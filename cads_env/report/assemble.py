@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cads_env.report.answers import CARDS_SHOWN, cards, key_of, summary_table, warnings_of
+from cads_env.report.badge import badge_line
 from cads_env.report.campaigns import campaigns_section, registries_section
 from cads_env.report.chain import chain_section, overlap_section
 from cads_env.report.content import Block, Paragraph, Report, Section, Table, Terms, capped
@@ -13,7 +14,7 @@ from cads_env.report.provenance import provenance_section
 from cads_env.report.rounds import budget_section, rounds_section
 from cads_env.report.verdict import scored_scope, verdicts
 from cads_env.report.wording import counted, plain, visible
-from cads_env.run.result import RunResult
+from cads_env.run.result import RunResult, bound_words
 
 FAILURES_LISTED = 50
 
@@ -31,7 +32,7 @@ def build_report(result: RunResult) -> Report:
         f"{counted(len(result.arms), 'arm')} and {'their twins' if several else 'its twin'}, "
         f"{counted(len(result.campaigns), 'campaign')} scored, {scored_scope(result)}; "
         f"{visible(result.protocol.name, 160)} on {visible(result.panel, 160)}, "
-        f"q = {plain(c.q)}, epsilon_bar = {plain(c.epsilon_bar)}."
+        f"q = {plain(c.q)}, {bound_words(c)}. {badge_line(result.protocol)}"
     )
     warnings = warnings_of(result)
     if len(answers) > CARDS_SHOWN:

@@ -60,9 +60,10 @@ def _scope(verdict: Verdict) -> str:
 def _what_voids(result: RunResult, verdict: Verdict) -> str:
     """What the certificate and the comparison take for granted."""
     c = result.certificate
-    limits = (
-        f"contamination above epsilon_bar = {plain(c.epsilon_bar)}, noise above s = {plain(c.s)}"
-    )
+    corruption = f"contamination above epsilon_bar = {plain(c.epsilon_bar)}"
+    if c.audit is not None:
+        corruption = f"corruption that moves controls by less than Delta = {plain(c.audit.Delta)}"
+    limits = f"{corruption}, noise above s = {plain(c.s)}"
     if not verdict.answer.startswith("yes"):
         return f"It falls with {limits.replace(', noise', ' or noise')}."
     seen = "these registries" if verdict.registries != 1 else "this registry"

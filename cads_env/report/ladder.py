@@ -110,7 +110,7 @@ def ladder_section(result: RunResult) -> Section:
     """The ladders with the line of e-BH, and their first rungs as a table."""
     found = ladders(result)
     drawn = [ladder for ladder in found if ladder.log_e]
-    q = result.certificate.q
+    q = result.certificate.level
     drawings = tuple(
         draw_ladder(
             ladder.key.arm,

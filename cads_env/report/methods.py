@@ -9,8 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from cads_env.certificate import Certificate
+from cads_env.certificate import AuditCap, Certificate
 from cads_env.protocol import Protocol
+from cads_env.report.badge import badge_sentence
 from cads_env.report.wording import counted, listed, number, plain, ranges, spread, visible
 from cads_env.run.result import RunResult
 
@@ -27,9 +28,10 @@ def methods_paragraph(result: RunResult) -> str:
     sentences = [
         _agents(result),
         *_protocol(result.protocol, str(result.manifest.get("protocol_hash", ""))),
+        badge_sentence(result.protocol),
         _campaigns(result),
         _registries(result.manifest.get("registries", ()), result),
-        _certificate(result.certificate),
+        _certificate(result.certificate, result.protocol),
         _estimand(),
         *_inference(result),
         _failures(result),
@@ -173,7 +175,33 @@ def _registries(entries: Sequence[Mapping[str, Any]], result: RunResult) -> str:
     )
 
 
-def _certificate(c: Certificate) -> str:
+def _audited(c: Certificate, audit: AuditCap, p: Protocol) -> str:
+    when = (
+        "all read before the first round"
+        if p.audit_timing == "front"
+        else "split over the rounds and revealed at the end of each"
+    )
+    told = [f"tau = {plain(audit.tau)}", f"Delta = {plain(audit.Delta)}"]
+    told += [f"rho = {plain(audit.rho)}", f"delta = {plain(audit.delta)}"]
+    share = ""
+    if p.audit_epsilon is not None:
+        share = f", {plain(100 * p.audit_epsilon)} % of them contaminated"
+    looks = "each control" if audit.looks == "per_read" else "each batch of controls"
+    false_alarms = f", clean flag rate at least {plain(audit.alpha_lo)}" if audit.alpha_lo else ""
+    return (
+        "Discoveries were declared by e-BH over the complete registry at level "
+        f"q - delta = {plain(c.level)} (FDR level q = {plain(c.q)}) from products of likelihood "
+        "ratios of the reads, capped in each round by the bound of contamination from the controls "
+        f"revealed before it: {counted(p.audit_controls, 'blinded control')} a campaign{share}, "
+        f"{when}, on top of the test reads ({', '.join(told)}{false_alarms}; Krichevsky-Trofimov "
+        f"bound, running minimum over {looks}), with working alternative theta = {plain(c.theta)} "
+        f"and noise s = {plain(c.s)}."
+    )
+
+
+def _certificate(c: Certificate, p: Protocol) -> str:
+    if c.audit is not None:
+        return _audited(c, c.audit, p)
     cap = "without a cap" if math.isinf(c.cap) else f"capped at C* = {number(c.cap)}"
     return (
         "Discoveries were declared by e-BH over the complete registry at FDR level "

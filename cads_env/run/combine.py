@@ -120,8 +120,8 @@ def _check_mergeable(first: RunResult, other: RunResult) -> None:
     one, two = first.manifest["config"], other.manifest["config"]
     found = [
         text
-        for name in ("registries", "protocol", "certificate", "identifiers")
-        for text in differences(one[name], two[name], name)
+        for name in ("registries", "protocol", "law_code_sha256", "certificate", "identifiers")
+        for text in differences(one.get(name), two.get(name), name)
     ]
     versions = [run.manifest["versions"].get("cads-env") for run in (first, other)]
     if versions[0] != versions[1]:

@@ -56,7 +56,9 @@ def read_rows(folder: Path, config: Mapping[str, Any]) -> Rows:
     rows: Rows = {
         name: [
             line.row
-            for line in check_known(checked_lines(folder, name), known, folder / f"{name}.jsonl")
+            for line in check_known(
+                checked_lines(folder, name, config), known, folder / f"{name}.jsonl"
+            )
         ]
         for name in COLUMNS
     }

@@ -13,10 +13,10 @@ import platform
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from cads_env.contamination import code_sha256
 from cads_env.errors import RecordError, RunError, error_text
 from cads_env.run.manifest_checks import check_manifest
 from cads_env.run.mend import refuse_constant
@@ -37,6 +37,7 @@ def new_manifest(plan: Plan, seeds: Sequence[int]) -> dict[str, Any]:
         plan: What it plays.
         seeds: On which seeds, in order.
     """
+    law = code_sha256(plan.protocol.law)
     return {
         "schema_version": RUN_SCHEMA,
         "status": "running",
@@ -56,8 +57,9 @@ def new_manifest(plan: Plan, seeds: Sequence[int]) -> dict[str, Any]:
                 for spec in plan.specs
             ],
             "protocol": plan.protocol.to_dict(),
-            "certificate": asdict(plan.certificate),
+            "certificate": plan.certificate.to_dict(),
             "keep_reads": plan.keep_reads,
+            **({} if law is None else {"law_code_sha256": law}),
         },
         "protocol_hash": plan.protocol.hash,
         "registries": [],

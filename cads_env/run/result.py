@@ -17,7 +17,7 @@ from cads_env.certificate import Certificate, reach
 from cads_env.errors import CertificateError, ProtocolError, RecordError, RunError
 from cads_env.inference import Estimate, clopper_pearson_upper, clustered
 from cads_env.protocol import Protocol, load_protocol
-from cads_env.run.rows import CAMPAIGN_COLUMNS, DECLARATION_COLUMNS, ROUND_COLUMNS
+from cads_env.run.rows import DECLARATION_COLUMNS, ROUND_COLUMNS, campaign_columns
 
 SMALLEST_RANGE: Final = 1.0
 """Below this mean(reference - twin), normalised net would divide by next to nothing."""
@@ -179,7 +179,7 @@ class RunResult:
             for i in range(2)
         )
         return cls(
-            campaigns=pd.DataFrame(rows["campaigns"], columns=CAMPAIGN_COLUMNS),
+            campaigns=pd.DataFrame(rows["campaigns"], columns=campaign_columns(config)),
             rounds=pd.DataFrame(rows["rounds"], columns=ROUND_COLUMNS),
             declarations=pd.DataFrame(rows["declarations"], columns=DECLARATION_COLUMNS),
             arms=arms,
@@ -232,7 +232,7 @@ class RunResult:
         c = self.certificate
         lines = [
             f"{self.protocol.name} on {self.panel} ({self.identifiers} identifiers, {self.scope}), "
-            f"q = {c.q:g}, epsilon_bar = {c.epsilon_bar:g}"
+            f"q = {c.q:g}, {bound_words(c)}"
         ]
         for name, arm in self.arms.items():
             if not arm.n:
@@ -246,6 +246,18 @@ class RunResult:
             )
         lines += [f"failed: {f.arm}, seed {f.seed}: {f.reason}" for f in self.failures]
         return "\n".join(lines)
+
+
+def bound_words(certificate: Certificate) -> str:
+    """What bounds contamination: `epsilon_bar = 0.1`, or the audit with its parameters."""
+    audit = certificate.audit
+    if audit is None:
+        return f"epsilon_bar = {certificate.epsilon_bar:g}"
+    parts = [f"tau = {audit.tau:g}", f"Delta = {audit.Delta:g}", f"delta = {audit.delta:g}"]
+    parts += [f"rho = {audit.rho:g}"] if audit.rho else []
+    parts += [f"alpha_lo = {audit.alpha_lo:g}"] if audit.alpha_lo else []
+    parts += ["a look at every control"] if audit.looks == "per_read" else []
+    return f"audited cap ({', '.join(parts)})"
 
 
 def show_ratio(value: float | None) -> str:

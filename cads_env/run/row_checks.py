@@ -23,6 +23,7 @@ from cads_env.run.rows import (
     ROUND_COLUMNS,
     ROW_FILES,
     Key,
+    campaign_columns,
     planned_keys,
 )
 
@@ -49,21 +50,23 @@ _MEND: Final = (
 )
 
 
-def checked_lines(folder: Path, kind: str) -> Iterator[Line]:
+def checked_lines(folder: Path, kind: str, config: Mapping[str, Any]) -> Iterator[Line]:
     """The whole lines of `<kind>.jsonl`, each with all its columns of the right kind.
 
     Args:
         folder: Of the run.
         kind: A key of `COLUMNS`.
+        config: The part `config` of its manifest.
 
     Raises:
         RunError: The file cannot be read.
         RecordError: A line is no such row, or is there twice; the message names its number.
     """
     path = folder / f"{kind}.jsonl"
+    columns = campaign_columns(config) if kind == "campaigns" else COLUMNS[kind]
     seen: set[tuple[Key, Any]] = set()
     for number, line in enumerate(whole_lines(path), start=1):
-        wrong = next((c for c in COLUMNS[kind] if not _fits(c, line.row.get(c, ...))), None)
+        wrong = next((c for c in columns if not _fits(c, line.row.get(c, ...))), None)
         if wrong is not None:
             msg = f"{path}: line {number} has no usable {wrong!r}. {_MEND}"
             raise RecordError(msg)
@@ -114,7 +117,7 @@ def check_rows(folder: Path, config: Mapping[str, Any]) -> None:
     done: set[Key] = set()
     for kind in COLUMNS:
         path = folder / f"{kind}.jsonl"
-        lines = check_known(checked_lines(folder, kind), known, path)
+        lines = check_known(checked_lines(folder, kind, config), known, path)
         rows[kind] = [
             _counted(line.row) for line in lines if kind == "campaigns" or line.key in done
         ]
@@ -174,6 +177,8 @@ def _fits(column: str, value: object) -> bool:
         return isinstance(value, bool)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
+    if column == "audit_bound":
+        return 0 <= value <= 1
     if column == "log_e":
         return abs(value) < _LARGEST and math.isfinite(value)
     lowest = -_LARGEST if column in _SIGNED else 2 if column == "m" else 0

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, Final, NamedTuple
 
+from cads_env.certificate import AuditOutcome
 from cads_env.delivery import ACCEPTED
 from cads_env.record import ORIGINS, PROPOSER, Delivery, Record
 from cads_env.registry import Oracle, Registry
@@ -22,6 +23,9 @@ CAMPAIGN_COLUMNS: Final = [
     "arm", "registry", "seed", "m", "hits", *(f.name for f in fields(Outcome)), "reference_true",
     "reads", "observed", *Delivery.COUNTS, "registry_hash", "reads_sha256", "twin_reads_sha256",
 ]  # fmt: skip
+AUDIT_COLUMNS: Final = ["audit_flags", "audit_bound"]
+"""Further columns of the campaigns of a run whose certificate has an audit."""
+
 ROUND_COLUMNS: Final = [
     "arm", "registry", "seed", "round", "reads", *Delivery.COUNTS, "proposed",
     "accepted_identifiers", "refused", "usage", "text",
@@ -65,6 +69,24 @@ def planned_keys(config: Mapping[str, Any]) -> list[Key]:
     return [Key(arm, panel[s % len(panel)], s) for s in config["seeds"] for arm in arms]
 
 
+def is_audited(config: Mapping[str, Any]) -> bool:
+    """Whether a run judged by controls.
+
+    Args:
+        config: The part `config` of its manifest.
+    """
+    return config["certificate"].get("audit") is not None
+
+
+def campaign_columns(config: Mapping[str, Any]) -> list[str]:
+    """The columns of the rows of `campaigns.jsonl` of a run, in order.
+
+    Args:
+        config: The part `config` of its manifest.
+    """
+    return [*CAMPAIGN_COLUMNS, *AUDIT_COLUMNS] if is_audited(config) else CAMPAIGN_COLUMNS
+
+
 class Campaign(NamedTuple):
     """One (registry, seed), with what every arm on it is compared with.
 
@@ -86,9 +108,24 @@ class Campaign(NamedTuple):
 
 
 def campaign_row(
-    key: Mapping[str, Any], campaign: Campaign, record: Record, outcome: Outcome
+    key: Mapping[str, Any],
+    campaign: Campaign,
+    record: Record,
+    outcome: Outcome,
+    audit: AuditOutcome | None = None,
 ) -> dict[str, Any]:
-    """The row of `campaigns.jsonl`; `key` holds arm, registry and seed."""
+    """The row of `campaigns.jsonl`.
+
+    Args:
+        key: Arm, registry and seed.
+        campaign: What the arm is compared with.
+        record: The arm's record.
+        outcome: Its score.
+        audit: What its controls said, where the certificate judges by them.
+    """
+    found = (
+        {} if audit is None else {"audit_flags": audit.flag_count, "audit_bound": audit.final_bound}
+    )
     delivered = {
         name: sum(getattr(d, name) for d in record.deliveries)
         for name in record.deliveries[0].COUNTS
@@ -105,6 +142,7 @@ def campaign_row(
         "registry_hash": campaign.registry.hash,
         "reads_sha256": record.sha256,
         "twin_reads_sha256": campaign.twin.sha256,
+        **found,
     }
 
 

@@ -96,7 +96,7 @@ class CertificateWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         *,
         certificate: Certificate | None = None,
         reward: str = "net",
-        **fields: float,
+        **fields: Any,
     ) -> None:
         """Wrap a screen environment.
 
@@ -106,10 +106,11 @@ class CertificateWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
                 protocol's default.
             reward: "net" (true declarations minus the twin's), "certified" (true declarations) or
                 "none".
-            **fields: Fields of the certificate to change: `q`, `epsilon_bar`, `theta`, `s`.
+            **fields: Fields of the certificate to change: `q`, `epsilon_bar`, `theta`, `s`,
+                `audit`.
 
         Raises:
-            CertificateError: Unknown field or value out of range.
+            CertificateError: Unknown field or value out of range, or an audit without controls.
             ActionError: Unknown reward.
         """
         arguments: dict[str, Any] = {"certificate": certificate, "reward": reward, **fields}
@@ -118,7 +119,7 @@ class CertificateWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         screen = screen_of(env, "CertificateWrapper")
         inherited = _inner_certificate(env) if certificate is None else certificate
         base = resolve_certificate(inherited, screen.protocol)
-        self.certificate = resolve_certificate(dataclasses.asdict(base) | fields, screen.protocol)
+        self.certificate = resolve_certificate(base.to_dict() | fields, screen.protocol)
         self.reward = check_reward(reward)
 
     def reset(

@@ -11,7 +11,13 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from cads_env.errors import InvariantError
-from cads_env.run.rows import CAMPAIGN_COLUMNS, DECLARATION_COLUMNS, FAILURE_COLUMNS, ROUND_COLUMNS
+from cads_env.run.rows import (
+    AUDIT_COLUMNS,
+    CAMPAIGN_COLUMNS,
+    DECLARATION_COLUMNS,
+    FAILURE_COLUMNS,
+    ROUND_COLUMNS,
+)
 
 Kind = Literal["text", "integer", "real", "flag", "free text", "json", "texts", "text pairs"]
 """What a cell holds. "text" is a name that a registry or the user gave; "free text" is whatever an
@@ -114,6 +120,10 @@ _CAMPAIGNS: Final[Mapping[str, tuple[Kind, str]]] = {
     "reads_sha256": ("text", "SHA-256 of the record's reads."),
     "twin_reads_sha256": ("text", "SHA-256 of the reads of the twin's record."),
 }
+_AUDIT: Final[Mapping[str, tuple[Kind, str]]] = {
+    "audit_flags": ("integer", "Controls that the audit flagged."),
+    "audit_bound": ("real", "Bound of the contamination probability after all controls."),
+}
 _ROUNDS: Final[Mapping[str, tuple[Kind, str]]] = {
     **_KEY_MEANINGS,
     "round": ("integer", "Round, from 0."),
@@ -152,8 +162,11 @@ _FAILURES: Final[Mapping[str, tuple[Kind, str]]] = {
 }
 
 
-def tables() -> dict[str, TableColumns]:
+def tables(*, is_audited: bool = False) -> dict[str, TableColumns]:
     """Every table that an export can hold, by name.
+
+    Args:
+        is_audited: Whether the run's certificate had an audit, so that campaigns tell of it.
 
     Raises:
         InvariantError: A column of a run's files is not described here.
@@ -162,7 +175,10 @@ def tables() -> dict[str, TableColumns]:
         table.name: table
         for table in (
             _table(
-                "campaigns", "One row a scored campaign of an arm.", CAMPAIGN_COLUMNS, _CAMPAIGNS
+                "campaigns",
+                "One row a scored campaign of an arm.",
+                [*CAMPAIGN_COLUMNS, *AUDIT_COLUMNS] if is_audited else CAMPAIGN_COLUMNS,
+                {**_CAMPAIGNS, **_AUDIT},
             ),
             _table("rounds", "One row a round of a scored campaign.", ROUND_COLUMNS, _ROUNDS),
             _table(

@@ -149,9 +149,17 @@ def _description(manifest: Mapping[str, Any], files: Sequence[ExportedFile], pla
         f"Results of cads-env {versions.get('cads-env', '?')}: arms {arms} under protocol "
         f"{protocol.get('name')} (hash {manifest.get('protocol_hash')}) on {config.get('panel')} "
         f"with {config.get('identifiers')} identifiers, certificate q = {certificate.get('q')}, "
-        f"epsilon_bar = {certificate.get('epsilon_bar')}, each campaign paired with its "
+        f"{_bound(certificate)}, each campaign paired with its "
         f"proposer-removed twin. Rows: {counts}.{part} Columns {', '.join(KEY)} name a campaign."
     )
+
+
+def _bound(certificate: Mapping[str, Any]) -> str:
+    """What bounds contamination."""
+    audit = certificate.get("audit")
+    if not isinstance(audit, Mapping):
+        return f"epsilon_bar = {certificate.get('epsilon_bar')}"
+    return f"audited cap ({', '.join(f'{name} = {value}' for name, value in audit.items())})"
 
 
 def _file_object(file: ExportedFile) -> dict[str, Any]:

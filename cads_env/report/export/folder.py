@@ -19,6 +19,7 @@ from cads_env.report.export.columns import tables
 from cads_env.report.export.croissant import ExportedFile, croissant
 from cads_env.report.export.source import RunFiles, batches, key_values, open_run
 from cads_env.report.export.write import need_pyarrow, write_csv, write_parquet
+from cads_env.run.rows import is_audited
 
 CROISSANT_FILE: Final = "croissant.json"
 
@@ -143,7 +144,7 @@ def _write_tables(run: RunFiles, folder: Path, *, parquet: bool, csv: bool) -> l
     for ending, write in (("parquet", write_parquet), ("csv", write_csv)):
         if not (parquet if ending == "parquet" else csv):
             continue
-        for table in tables().values():
+        for table in tables(is_audited=is_audited(run.manifest["config"])).values():
             if table.name in ("reads", "failures") and not run.has(table.name):
                 continue
             path = folder / f"{table.name}.{ending}"
