@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from cads_env.errors import RegistryError
 from cads_env.registry import Oracle, Registry
 from cads_env.sources import SOURCES
-from cads_env.sources.names import Entry, Pair, resolve
+from cads_env.sources.names import Entry, Pair, resolve, varied
 from cads_env.sources.panels import Expansion, expand
 
 HELD_PAIRS: Final = 8
@@ -199,6 +199,48 @@ class Panel:
         """Source and options of registry i for a manifest; empty for one that was handed in."""
         entry = self._entries[i]
         return entry.told if isinstance(entry, Entry) else {}
+
+    def varied(self, **options: Any) -> Panel:
+        """The same registries under other options of their source.
+
+        Args:
+            **options: Options that every registry's source has, such as `structure=0.2`.
+
+        Raises:
+            RegistryError: A registry was handed in, or its source has no such option.
+        """
+        entries = []
+        for entry in self._entries:
+            if not isinstance(entry, Entry):
+                msg = (
+                    f"Registry {entry.name!r} was handed in ready made, so {', '.join(options)} "
+                    "cannot be changed; load it by name."
+                )
+                raise RegistryError(msg)
+            entries.append(varied(entry, options))
+        return Panel(self._name, tuple(entries))
+
+    def split(self, name: str) -> Panel:
+        """Another split of the panel's source, under the options of its first registry.
+
+        Args:
+            name: Of a split, such as `eval`.
+
+        Raises:
+            RegistryError: The first registry was handed in, or its source has no such split.
+        """
+        first = self._entries[0]
+        splits = SOURCES[first.source].splits if isinstance(first, Entry) else {}
+        if not isinstance(first, Entry) or name not in splits:
+            has = f"splits {', '.join(splits)}" if splits else "no splits"
+            msg = f"The source of {self._name!r} has {has}; received {name!r}."
+            raise RegistryError(msg)
+        entries = tuple(varied(first, {"instance": i}) for i in splits[name])
+        return Panel(f"{first.source}:{name}", entries)
+
+    def only(self, i: int) -> Panel:
+        """A panel of registry i alone."""
+        return Panel(self.names[i], (self._entries[i],))
 
     @property
     def untold(self) -> tuple[int, ...]:

@@ -24,6 +24,8 @@ SPLITS: Final[Mapping[str, range]] = MappingProxyType(
 )
 """Instance numbers of each split of a synthetic panel. Instance 0 is in none."""
 
+_NO_SPLITS: Final[Mapping[str, range]] = MappingProxyType({})
+
 
 @dataclass(frozen=True, kw_only=True)
 class SourceInfo:
@@ -54,7 +56,7 @@ class SourceInfo:
     options: tuple[str, ...]
     target: str
     extra: str | None = None
-    splits: Mapping[str, range] = field(default_factory=lambda: MappingProxyType({}))
+    splits: Mapping[str, range] = field(default_factory=lambda: _NO_SPLITS)
     renaming: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     paths: tuple[str, ...] = ()
     member: str | None = None
@@ -154,6 +156,17 @@ def _synthetic_depmap(name: str, m: str) -> SourceInfo:
         options=("instance", "structure", "name_information"),
         target="cads_env.sources.synthetic:load_depmap",
         splits=SPLITS,
+        renaming=MappingProxyType({"structure": 0.4, "name_information": 0.0}),
+    )
+
+
+def _cross_setting(name: str, summary: str, splits: Mapping[str, range] = _NO_SPLITS) -> SourceInfo:
+    return SourceInfo(
+        name=name,
+        summary=f"{summary} Synthetic: plumbing and calibration, not biology.",
+        options=("instance", "structure"),
+        target=f"cads_env.sources.cross_settings:load_{name.rpartition('-')[2]}",
+        splits=splits,
         renaming=MappingProxyType({"structure": 0.4}),
     )
 
@@ -171,6 +184,23 @@ SOURCES: Final[Mapping[str, SourceInfo]] = MappingProxyType(
                 options=("instance", "m"),
                 target="cads_env.sources.synthetic:load_scale",
                 renaming=MappingProxyType({"m": 1_000_000}),
+            ),
+            _cross_setting(
+                "synthetic-lines",
+                "Lines 1 to 6 of one made-up release, 6,000 human genes: four tuned to published "
+                "figures of DepMap 24Q4 lines, one with few hits and a heavy tail, one with many "
+                "and a light one.",
+                MappingProxyType({"all": range(1, 7)}),
+            ),
+            _cross_setting(
+                "synthetic-tcell",
+                "6,000 human genes; moderate effects, tuned to published figures of a T-cell "
+                "Perturb-seq screen.",
+            ),
+            _cross_setting(
+                "synthetic-prism",
+                "6,000 compounds under made-up identifiers; strong effects, tuned to published "
+                "figures of a PRISM line.",
             ),
             SourceInfo(
                 name="table",

@@ -309,6 +309,23 @@ def make_entry(source: str, options: Mapping[str, Any], origin: Path | None = No
     return Entry(name, source, own, label, size, seed, raw, names_kept == KEEP, title=title)
 
 
+def varied(entry: Entry, options: Mapping[str, Any]) -> Entry:
+    """An entry under other options of its source, all else as it is.
+
+    Args:
+        entry: As `make_entry` returns it.
+        options: The source's own options; None stands for the default.
+
+    Raises:
+        RegistryError: The source has no such option.
+    """
+    own = {key: value for key, value in {**entry.options, **options}.items() if value is not None}
+    common: dict[str, Any] = {"salt": entry.salt} if entry.salt else {}
+    if entry.subsample is not None:
+        common |= {"subsample": entry.subsample, "subsample_seed": entry.subsample_seed}
+    return make_entry(entry.source, {**own, **common}, entry.origin)
+
+
 def _with_files(info: SourceInfo, options: dict[str, Any], origin: Path | None) -> dict[str, Any]:
     """The options with absolute paths of files that exist."""
     if info.needs_path and options.get("path") is None:

@@ -2,7 +2,8 @@
 
 Effects follow a Gaussian copula over modules, shared between the lines of an instance, mapped
 through one shipped quantile table. Every number is a pure function of (panel, instance, salt),
-equal in every byte on every CPU. Never uses numpy.random, and never lets a name carry information.
+equal in every byte on every CPU. Never uses numpy.random, and lets a name carry no more information
+than `name_information` says.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from cads_env.errors import RegistryError
 from cads_env.registry import Oracle, Registry, SideTable
+from cads_env.sources.expectation import expected_scores
 from cads_env.sources.modules import module_labels, symbol_subset
 from cads_env.tape import bits, candidate_words, derive_key, normal_quantile, normals
 
@@ -58,7 +60,8 @@ _SCALE_DESCRIPTION: Final = (
 _PRIOR: Final = (
     "Minus the mean effect over five other lines, this one left out; higher = more promising."
 )
-_MODULE: Final = "Label of the gene's module: up to 25 genes, grouped by symbol family."
+MODULE_WORDS: Final = "Label of the gene's module: up to 25 genes, grouped by symbol family."
+"""What the side table `module` of a registry of genes is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +113,10 @@ def load_depmap(
         name: What the registry is to be called.
         instance: Instance number, at least 0.
         structure: Share rho of the copula's variance that is common to a module, in [0, 1).
-        name_information: Only 0: effects tell nothing about names.
-        salt: Secret of a private panel; changes every number.
+        name_information: Share nu of the variance of every line's scores that follows from the
+            names alone, in [0, 1); rho is a share of the rest. At 0 names tell nothing about
+            effects.
+        salt: Secret of a private panel; changes every number but what names lead one to expect.
 
     Returns:
         The registry, with side tables `prior` and `module`, and its oracle with
@@ -121,20 +126,19 @@ def load_depmap(
         RegistryError: An option is out of range.
     """
     recipe = RECIPES[source]
-    draw = Draw(source, _whole("instance", instance, 0), salt)
-    rho = _checked_structure(structure)
-    if isinstance(name_information, bool) or name_information != 0:
-        msg = (
-            f"name_information={name_information!r} is not available in this version; expected 0. "
-            "Leave the option out."
-        )
-        raise RegistryError(msg)
+    draw = Draw(source, checked_whole("instance", instance, 0), salt)
+    rho = checked_share("structure", structure)
+    nu = checked_share("name_information", name_information)
     shared = shared_scores(draw, m=recipe.m, rho=rho)
-    target = line_scores(draw, shared, line=0, rho=rho)
+
+    def scores(line: int) -> Float64s:
+        return named_scores(line_scores(draw, shared, line=line, rho=rho), source, nu=nu)
+
+    target = scores(0)
     effects = stratified_effects(target, recipe.hit_count) if instance == 0 else effects_at(target)
     companions = np.zeros(recipe.m)
     for line in range(1, COMPANION_LINES + 1):
-        companions += effects_at(line_scores(draw, shared, line=line, rho=rho))
+        companions += effects_at(scores(line))
     prior = 0.0 - np.round(companions / COMPANION_LINES, 4)
     registry = Registry(
         name=name,
@@ -142,10 +146,10 @@ def load_depmap(
         description=_DESCRIPTION.format(m=recipe.m),
         side_tables={
             "prior": SideTable(_PRIOR, prior),
-            "module": SideTable(_MODULE, _modules(recipe.m)[0]),
+            "module": SideTable(MODULE_WORDS, gene_modules(recipe.m)[0]),
         },
     )
-    return registry, _oracle(effects, draw)
+    return registry, oracle_of(effects, draw)
 
 
 def load_scale(
@@ -163,8 +167,8 @@ def load_scale(
     Raises:
         RegistryError: An option is out of range, or so few candidates hold no hit.
     """
-    draw = Draw(source, _whole("instance", instance, 0), salt)
-    if _whole("m", m, 2) > LARGEST_SCALE:
+    draw = Draw(source, checked_whole("instance", instance, 0), salt)
+    if checked_whole("m", m, 2) > LARGEST_SCALE:
         msg = f"m={m} is out of range; expected at most {LARGEST_SCALE}."
         raise RegistryError(msg)
     registry = Registry(
@@ -172,15 +176,24 @@ def load_scale(
         identifiers=tuple(f"G{i:07d}" for i in range(1, m + 1)),
         description=_SCALE_DESCRIPTION.format(m=m),
     )
-    return registry, _oracle(effects_at(draw.normals("registry-gene", m)), draw)
+    return registry, oracle_of(effects_at(draw.normals("registry-gene", m)), draw)
 
 
-def shared_scores(draw: Draw, *, m: int, rho: float) -> Float64s:
+def shared_scores(
+    draw: Draw, *, m: int, rho: float, modules: NDArray[np.int64] | None = None
+) -> Float64s:
     """What all lines of an instance have in common, shape (m,): module and gene.
 
     sqrt(rho) M_module + sqrt((1 - rho) .27 / .60) G_i, M and G standard normal.
+
+    Args:
+        draw: The instance.
+        m: Number of candidates.
+        rho: Structure.
+        modules: Number of each candidate's module, from 0, shape (m,); None for those of genes.
     """
-    codes, module_count = _modules(m)[1:]
+    codes = gene_modules(m)[1] if modules is None else modules
+    module_count = int(codes.max()) + 1
     module = draw.normals("registry-module", module_count)
     gene = draw.normals("registry-gene", m)
     return math.sqrt(rho) * module[codes] + math.sqrt((1.0 - rho) * GENE_SHARE) * gene
@@ -199,6 +212,23 @@ def line_scores(draw: Draw, shared: Float64s, *, line: int, rho: float) -> Float
     """
     own = draw.normals(f"registry-line-{line}", shared.size)
     return shared + math.sqrt((1.0 - rho) * LINE_SHARE) * own
+
+
+def named_scores(scores: Float64s, panel: str, *, nu: float) -> Float64s:
+    """A line's scores of which the share nu follows from the names, shape (m,), of variance 1.
+
+    sqrt(nu) B_i + sqrt(1 - nu) g_i, with B one score a name for every line, instance, seed and
+    salt of the panel: what a name leads one to expect is public.
+
+    Args:
+        scores: g, from `line_scores`; returned as they are at nu = 0.
+        panel: Name of the panel.
+        nu: Name information, in [0, 1).
+    """
+    if nu == 0.0:
+        return scores
+    expected = expected_scores(panel, scores.size)
+    return math.sqrt(nu) * expected + math.sqrt(1.0 - nu) * scores
 
 
 def effects_at(scores: Float64s) -> Float64s:
@@ -231,14 +261,27 @@ def stratified_effects(scores: Float64s, hit_count: int) -> Float64s:
         scores: Shape (m,); ties go by position.
         hit_count: H, between 1 and m - 1.
     """
-    m = scores.size
+    return assigned(stratified_quantiles(scores.size, hit_count), scores)
+
+
+def stratified_quantiles(m: int, hit_count: int) -> Float64s:
+    """The mid-quantiles of the distribution with exactly H hits, ascending, shape (m,).
+
+    Args:
+        m: Number of candidates.
+        hit_count: H, between 1 and m - 1.
+    """
     rank = np.arange(m, dtype=np.float64)
     hit = HIT_FRACTION * (rank + 0.5) / hit_count
     null = HIT_FRACTION + (1.0 - HIT_FRACTION) * (rank - hit_count + 0.5) / (m - hit_count)
-    dealt = effects_at(normal_quantile(np.where(rank < hit_count, hit, null)))
-    effects = np.empty(m)
-    effects[np.argsort(scores, kind="stable")] = dealt
-    return effects
+    return effects_at(normal_quantile(np.where(rank < hit_count, hit, null)))
+
+
+def assigned(effects: Float64s, scores: Float64s) -> Float64s:
+    """Ascending effects dealt out in the order of the scores; ties go by position."""
+    dealt = np.empty(scores.size)
+    dealt[np.argsort(scores, kind="stable")] = effects
+    return dealt
 
 
 @cache
@@ -252,28 +295,40 @@ def _quantile_table() -> tuple[int, Float64s, float]:
 
 
 @cache
-def _modules(m: int) -> tuple[NDArray[np.str_], NDArray[np.int64], int]:
-    """Module label and module number of each candidate, shape (m,) each, and the module count."""
+def gene_modules(m: int) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
+    """Module label and module number of each of m genes, shape (m,) each."""
     labels = np.array(module_labels(symbol_subset(m)))
-    names, codes = np.unique(labels, return_inverse=True)
-    return labels, codes.astype(np.int64), names.size
+    codes = np.unique(labels, return_inverse=True)[1]
+    return labels, codes.astype(np.int64)
 
 
-def _oracle(effects: Float64s, draw: Draw) -> Oracle:
+def oracle_of(effects: Float64s, draw: Draw) -> Oracle:
+    """The oracle of effects: u = -effect - 0.5, with the random streams of the draw."""
     signal = THRESHOLD - effects
     return Oracle(signal, signal > 0.0, draw.panel, draw.instance, draw.salt)
 
 
-def _whole(option: str, value: int, least: int) -> int:
+def checked_whole(option: str, value: int, least: int) -> int:
+    """An option that is a whole number of at least `least`.
+
+    Raises:
+        RegistryError: It is not.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         msg = f"{option}={value!r} is not usable; expected a whole number of at least {least}."
         raise RegistryError(msg)
     return value
 
 
-def _checked_structure(value: float) -> float:
-    # At 1 every line of a module is the same, and the companion lines' mean gives the effect away.
+def checked_share(option: str, value: float) -> float:
+    """An option that is a share of variance, from 0 to below 1.
+
+    At 1 every line would be the same, and the companion lines' mean would give the effect away.
+
+    Raises:
+        RegistryError: It is no number or out of range.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
-        msg = f"structure={value!r} is out of range; expected a number from 0 to below 1."
+        msg = f"{option}={value!r} is out of range; expected a number from 0 to below 1."
         raise RegistryError(msg)
     return float(value)
