@@ -19,7 +19,7 @@ from cads_env.panel import load_panel
 from cads_env.protocol import load_protocol
 from cads_env.run.agents import resolve_agents
 from cads_env.run.evaluate import campaign_keys, tasks_of
-from cads_env.run.executors import execute
+from cads_env.run.executors import Executor, execute
 from cads_env.run.folder import RunFolder
 from cads_env.run.manifest import new_manifest
 from cads_env.run.plan import Plan, Player, Task
@@ -47,7 +47,8 @@ def timed(plan: Plan, tasks: list[Task], jobs: int) -> float:
     with tempfile.TemporaryDirectory() as place:
         with RunFolder(Path(place), new_manifest(plan, seeds)) as files:
             began = time.perf_counter()
-            for i, played in enumerate(execute(plan, tasks, jobs=jobs), start=1):
+            plays = execute(Player(plan), tasks, executor=Executor(jobs=jobs))
+            for i, played in enumerate(plays, start=1):
                 files.keep(played)
                 if i == WARM_UP * jobs:
                     began = time.perf_counter()

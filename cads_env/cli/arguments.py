@@ -1,8 +1,10 @@
-"""What typed arguments mean: lists of seeds, and `name=value` pairs."""
+"""What typed arguments mean: lists of seeds, `name=value` pairs, and the fields of an audit."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+from typer.core import TyperCommand
 
 from cads_env.errors import RunError
 from cads_env.values import parse_value
@@ -50,3 +52,37 @@ def parse_pairs(entries: list[str], option: str) -> dict[str, Any]:
             raise RunError(msg)
         pairs[key] = parse_value(value)
     return pairs
+
+
+AUDIT: Final = "--audit"
+
+
+class AuditCommand(TyperCommand):
+    """A command whose option `--audit` may stand alone, which typer has no word for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give `--audit` an empty value where none follows."""
+        filled: list[str] = []
+        for position, word in enumerate(args):
+            filled.append(word)
+            following = args[position + 1 : position + 2]
+            if word == AUDIT and (not following or following[0].startswith("-")):
+                filled.append("")
+        return super().parse_args(ctx, filled)
+
+
+def parse_audit(text: str | None) -> dict[str, Any] | None:
+    """The fields of an audit from `tau=1,Delta=2`; of an empty text, no field.
+
+    Args:
+        text: What was typed; None when the option was not.
+
+    Returns:
+        Fields by name, or None for no audit.
+
+    Raises:
+        RunError: An entry has no equals sign.
+    """
+    if text is None:
+        return None
+    return parse_pairs([entry.strip() for entry in text.split(",") if entry.strip()], AUDIT)

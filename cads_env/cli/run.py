@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from cads_env.cli.arguments import parse_pairs, parse_seeds
+from cads_env.cli.arguments import parse_audit, parse_pairs, parse_seeds
 from cads_env.cli.progress import CampaignProgress
 from cads_env.cli.terminal import ERR, FAILED_CAMPAIGNS, INTERRUPTED, OUT
 from cads_env.errors import CadsError, RunError
@@ -50,7 +50,22 @@ def run(
     epsilon_bar: Annotated[
         float | None, typer.Option(help="Declared bound on contamination.")
     ] = None,
+    audit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[FIELD=VALUE,...]",
+            help="Judge by the protocol's controls, e.g. tau=1,Delta=2,delta=0.01,looks=per_read; "
+            "needs --set audit_controls=N. Alone: the defaults.",
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Processes; results do not depend on it.")] = 1,
+    executor: Annotated[
+        str, typer.Option(help="processes, or ray for a Ray cluster; the results are the same.")
+    ] = "processes",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Ray cluster: auto, HOST:PORT, or local for a new one on this machine."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -78,7 +93,7 @@ def run(
     rules = load_protocol(protocol, **parse_pairs(set_ or [], "--set"))
     if budget != 1:
         rules = rules.with_budget(budget)
-    fields = {"q": q, "epsilon_bar": epsilon_bar}
+    fields: dict[str, Any] = {"q": q, "epsilon_bar": epsilon_bar, "audit": parse_audit(audit)}
     arms = resolve_agents(agent or list(DEFAULT_AGENTS))
     numbers = parse_seeds(seeds)
     try:
@@ -91,6 +106,8 @@ def run(
                 feedback=feedback,  # type: ignore[arg-type]
                 certificate={k: v for k, v in fields.items() if v is not None},
                 jobs=jobs,
+                executor=executor,  # type: ignore[arg-type]
+                address=address,
                 identifiers=identifiers,  # type: ignore[arg-type]
                 keep_reads=keep_reads,
                 retry_failed=retry_failed,

@@ -10,6 +10,8 @@ USER_ERROR: Final = 1
 """What was asked cannot be done; one paragraph on stderr says why. Nothing was lost."""
 FAILED_CAMPAIGNS: Final = 3
 """The run is complete, but some campaigns failed and are left out of its table."""
+NOT_AGREED: Final = 3
+"""All was done, but a figure is off, a check failed, or a folder does not hold together."""
 INTERRUPTED: Final = 130
 """Ended by Ctrl-C; the same command goes on."""
 

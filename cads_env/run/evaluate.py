@@ -23,11 +23,11 @@ from cads_env.proposer import Proposer, ProposerFailed
 from cads_env.protocol import Feedback, Protocol, load_protocol
 from cads_env.registry import RELABEL_MODES, Oracle, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec, resolve_agents
-from cads_env.run.executors import check_jobs, execute
+from cads_env.run.executors import Executor, Kind, execute
 from cads_env.run.folder import Registries, RunFolder, run_folder
 from cads_env.run.load import rows_as_read
 from cads_env.run.manifest import new_manifest
-from cads_env.run.plan import Plan, Played, Task, check_content, proposer_seed
+from cads_env.run.plan import Plan, Played, Player, Task, check_content, proposer_seed
 from cads_env.run.result import RunResult, arm_json
 from cads_env.run.rows import ROW_FILES, Key
 from cads_env.score import resolve_certificate
@@ -47,12 +47,14 @@ def evaluate(
     protocol: str | Path | Mapping[str, Any] | Protocol = DEFAULT_PROTOCOL,
     seeds: Iterable[int] = DEFAULT_SEEDS,
     feedback: Feedback | None = None,
-    certificate: Certificate | Mapping[str, float] | None = None,
+    certificate: Certificate | Mapping[str, Any] | None = None,
     jobs: int = 1,
     out: str | Path | bool | None = None,
     identifiers: RelabelMode = "named",
     keep_reads: bool = False,
     retry_failed: bool = False,
+    executor: Kind = "processes",
+    address: str | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
     """The paired net of one or several agents over their proposer-removed twins.
@@ -67,13 +69,18 @@ def evaluate(
         seeds: Distinct whole numbers from 0.
         feedback: Sets both feedbacks of the protocol ("full", "none", "permuted"); None leaves
             them.
-        certificate: What judges; a mapping changes fields of the protocol's default.
-        jobs: Processes; the results do not depend on it.
+        certificate: What judges; a mapping changes fields of the protocol's default. `audit` (True
+            or its fields) judges by the controls of a protocol with `audit_controls`.
+        jobs: Processes of this machine; the results do not depend on it.
         out: Folder for the files, True for the next number under `runs`, None for no files. A
             folder that holds the same run, ended early, is gone on with; a complete one is read.
         identifiers: "named", "shuffled" or "blinded"; see `relabel`. Relabelled anew for each seed.
         keep_reads: Store reads however many there are.
         retry_failed: Play campaigns again that failed in an earlier attempt on the folder.
+        executor: "processes" of this machine, or "ray" for a Ray cluster; see `Executor`. The
+            results do not depend on it.
+        address: Of the Ray cluster: "auto", HOST:PORT, or "local" (as None) for one that is
+            started here and ends with the run.
         progress: Called after every campaign.
 
     Returns:
@@ -83,7 +90,8 @@ def evaluate(
         AgentError: An agent is unknown, lacks a side table, or raised an exception of its own.
         RegistryError: A registry is unusable.
         ProtocolError: The protocol is invalid.
-        RunError: Seeds, jobs or the folder are unusable, or a process died.
+        RunError: Seeds, jobs, the executor or the folder are unusable, or a process died.
+        MissingExtraError: Ray is asked for and not installed.
         RecordError: A file of an earlier attempt is damaged.
     """
     specs = resolve_agents(agents)
@@ -93,7 +101,7 @@ def evaluate(
     judge = resolve_certificate(certificate, rules)
     panel = Panel.resolve(registry)
     numbers = _check_seeds(seeds)
-    jobs = check_jobs(jobs)
+    where = Executor(kind=executor, jobs=jobs, address=address)
     if identifiers not in RELABEL_MODES:
         msg = (
             f"Unknown identifiers mode {identifiers!r}. {suggest(str(identifiers), RELABEL_MODES)}"
@@ -109,9 +117,9 @@ def evaluate(
         keep_reads=keep_reads,
     )
     if out is None or out is False:
-        return _play_in_memory(plan, numbers, jobs, progress)
+        return _play_in_memory(plan, numbers, where, progress)
     folder = run_folder(None if out is True else out)
-    return _play_into(folder, plan, numbers, jobs, retry_failed, progress)
+    return _play_into(folder, plan, numbers, where, retry_failed, progress)
 
 
 def _check_seeds(seeds: Iterable[int]) -> list[int]:
@@ -198,14 +206,14 @@ class _Steps:
 
 
 def _play_in_memory(
-    plan: Plan, seeds: Sequence[int], jobs: int, progress: Progress | None
+    plan: Plan, seeds: Sequence[int], executor: Executor, progress: Progress | None
 ) -> RunResult:
     keys = campaign_keys(plan, seeds)
     manifest = new_manifest(plan, seeds)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ROW_FILES}
     registries: dict[str, dict[str, Any]] = {}
     steps = _Steps(0, len(keys), progress)
-    for played in execute(plan, tasks_of(keys, ()), jobs=jobs):
+    for played in execute(Player(plan), tasks_of(keys, ()), executor=executor):
         registries[played.registry["name"]] = played.registry
         for name in ROW_FILES:
             if name != "reads":
@@ -223,7 +231,7 @@ def _play_into(
     folder: Path,
     plan: Plan,
     seeds: Sequence[int],
-    jobs: int,
+    executor: Executor,
     retry_failed: bool,
     progress: Progress | None,
 ) -> RunResult:
@@ -238,8 +246,8 @@ def _play_into(
         settled = files.done | files.failed
         steps = _Steps(len(settled), len(keys), progress)
         try:
-            plays = execute(replace(plan, expected=known), tasks_of(keys, settled), jobs=jobs)
-            for played in plays:
+            player = Player(replace(plan, expected=known))
+            for played in execute(player, tasks_of(keys, settled), executor=executor):
                 files.keep(played)
                 steps.take(played)
         except BaseException as error:

@@ -56,7 +56,7 @@ def run_folder(out: str | Path | None) -> Path:
         raise RunError(msg)
     try:
         if out is None:
-            return _numbered(Path(DEFAULT_ROOT))
+            return numbered(Path(DEFAULT_ROOT))
         folder = Path(out)
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
@@ -69,7 +69,8 @@ def run_folder(out: str | Path | None) -> Path:
     return folder
 
 
-def _numbered(root: Path) -> Path:
+def numbered(root: Path) -> Path:
+    """A new folder named by the next free number under `root`: 0001, 0002, ..."""
     root.mkdir(parents=True, exist_ok=True)
     taken = [int(p.name) for p in root.iterdir() if p.name.isdecimal()]
     number = max(taken, default=0) + 1

@@ -88,7 +88,7 @@ class Plan:
 
 
 class Player:
-    """Plays tasks of one plan in this process."""
+    """Plays tasks of one plan; travels to other processes before it has played."""
 
     def __init__(self, plan: Plan) -> None:
         """Nothing is loaded before the first task."""
@@ -151,7 +151,9 @@ class Player:
             rows["reads"].append(key | record.to_json())
         rows["rounds"] += round_rows(key, record, registry)
         rows["declarations"] += declaration_rows(key, registry, record, scored)
-        rows["campaigns"].append(campaign_row(key, campaign, record, scored.outcome))
+        judge = self._plan.certificate
+        audit = None if judge.audit is None else judge.audit_outcome(record)
+        rows["campaigns"].append(campaign_row(key, campaign, record, scored.outcome, audit))
 
 
 def describe(registry: Registry, oracle: Oracle) -> dict[str, Any]:
