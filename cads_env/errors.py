@@ -70,6 +70,10 @@ class RunError(CadsError):
     """A run cannot be started or written as asked."""
 
 
+class StudyError(CadsError):
+    """A study or its config is unknown or unusable, or a study's folder does not hold together."""
+
+
 class MissingExtraError(CadsError, ImportError):
     """An optional package is needed; the message gives the one line that installs it."""
 

@@ -170,6 +170,8 @@ class Report:
         key: What the words and numbers of the cards mean, (word, meaning).
         summary: All arms in one table; None where the cards say it all.
         sections: The rest.
+        kicker: What kind of page it is.
+        footer: What the figures follow from.
     """
 
     title: str
@@ -179,6 +181,11 @@ class Report:
     key: tuple[tuple[str, str], ...]
     summary: Table | None
     sections: tuple[Section, ...]
+    kicker: str = "cads-env report"
+    footer: str = (
+        "Every number here follows from the files of the run. The same tables stand in report.md, "
+        "and what is known of the registries in datasheet.md."
+    )
 
 
 def capped(

@@ -40,6 +40,37 @@ def html_page(report: Report, *, title: str) -> str:
     return _Page().page(report, title)
 
 
+def standalone_svg(figure: Figure, *, width: int = 760) -> str:
+    """The first drawing of a figure as an SVG document of its own, with its key above.
+
+    Args:
+        figure: Holds at least one drawing.
+        width: In pixels; positions in percent are of it.
+    """
+    drawing = figure.drawings[0]
+    rows: list[str] = []
+    for i, (kind, text) in enumerate(figure.key):
+        at, y = 20 + (i % 3) * (width - 40) / 3, 44 + 20 * (i // 3)
+        rows.append(
+            f'<line class="{kind}" x1="{at:.0f}" y1="{y}" x2="{at + 24:.0f}" y2="{y}"></line>'
+            f'<text class="label start" x="{at + 31:.0f}" y="{y + 4}">{_text(text)}</text>'
+        )
+    top = 52 + 20 * (-(-len(figure.key) // 3))
+    marks = "".join(_element(mark) for mark in drawing.marks)
+    height = top + drawing.height
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" '
+        f'height="{height:.0f}" viewBox="0 0 {width} {height:.0f}">'
+        f"<title>{_text(drawing.title)}</title><desc>{_text(drawing.description)}</desc>"
+        f"<style>{html.escape(style_sheet(), quote=False)}"
+        "text { font-family: system-ui, sans-serif; } .ground { fill: var(--page); }</style>"
+        f'<rect class="ground" width="{width}" height="{height:.0f}"></rect>'
+        f'<text class="label strong start" x="20" y="22">{_text(drawing.title)}</text>'
+        f'{"".join(rows)}<svg y="{top}" width="{width}" height="{drawing.height:.0f}">{marks}</svg>'
+        "</svg>\n"
+    )
+
+
 def style_sheet() -> str:
     """The style sheet of every report."""
     return (resources.files("cads_env.report") / "report.css").read_text("utf-8")
@@ -81,7 +112,7 @@ class _Page:
             f"<title>{_text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
             '<a class="skip" href="#answers">Skip to the answers</a>\n'
             f"{_PATTERNS}\n"
-            f'<header><p class="kicker">cads-env report</p><h1>{_text(report.title)}</h1>'
+            f'<header><p class="kicker">{_text(report.kicker)}</p><h1>{_text(report.title)}</h1>'
             f'<p class="lead">{_text(report.lead)}</p></header>\n'
             f'<main>\n<section id="answers" aria-labelledby="answers-title">'
             f'<h2 id="answers-title" class="unseen">Answers</h2>\n'
@@ -89,9 +120,7 @@ class _Page:
             f'<dl class="meanings">{key}</dl>\n'
             f"{notes if warnings else ''}</section>\n"
             f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n{sections}\n</main>\n'
-            "<footer><p>Every number here follows from the files of the run. The same tables "
-            "stand in report.md, and what is known of the registries in datasheet.md.</p></footer>"
-            "\n</body>\n</html>\n"
+            f"<footer><p>{_text(report.footer)}</p></footer>\n</body>\n</html>\n"
         )
 
     def card(self, card: Card) -> str:
