@@ -19,12 +19,13 @@ def _blocks(language: str) -> list[str]:
 def test_python_examples_run_from_top_to_bottom(capsys: pytest.CaptureFixture[str]) -> None:
     namespace: dict[str, Any] = {"__name__": "readme"}
     blocks = _blocks("python")
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         exec(compile(block, "README.md", "exec"), namespace)
     printed = capsys.readouterr().out
     assert "certified, twin" in printed
     assert "Neighbours: net" in printed
+    assert "0.977" in printed
 
 
 def test_every_python_example_runs_alone_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,16 +101,17 @@ def _reach(series: Series) -> list[float]:
 
 def _words(categories: Sequence[str], x: Scale) -> list[Element]:
     room = int((_RIGHT - _LEFT) / len(categories) * _LEVELS * 1.05)
-    return [
-        label(
-            x(float(i)),
-            _BOTTOM + 17 + 15 * (i % _LEVELS),
-            shortened(word, max(8, room)),
-            "tick",
-            "middle",
-        )
-        for i, word in enumerate(categories)
-    ]
+    marks = []
+    for i, word in enumerate(categories):
+        # Words at the ends grow inwards, so that a narrow page does not cut them.
+        at, anchor = x(float(i)), "middle"
+        if i == len(categories) - 1:
+            at, anchor = _RIGHT, "end"
+        elif i == 0:
+            at, anchor = _LEFT, "start"
+        text = shortened(word, max(8, room))
+        marks.append(label(at, _BOTTOM + 17 + 15 * (i % _LEVELS), text, "tick", anchor))
+    return marks
 
 
 def _line(
