@@ -220,7 +220,7 @@ def _entries(
     for measure, title in _TITLES.items():
         name, known = plan.column(measure), published.get(measure)
         yield Entry(
-            labels=labels,
+            row=labels,
             measure=title,
             ours=summary.mean(cell, name),
             mc_se=summary.mc_se(cell, name),
@@ -238,7 +238,7 @@ def _caps(config: Config, summary: Summary, cell: str, title: str) -> Iterator[E
     ):
         known = published.get(key)
         yield Entry(
-            labels=(title, f"{name}, epsilon_bar = {bound:g}", "-"),
+            row=(title, f"{name}, epsilon_bar = {bound:g}", "-"),
             measure="power",
             ours=summary.mean(cell, f"{name}.power"),
             mc_se=summary.mc_se(cell, f"{name}.power"),
@@ -257,7 +257,7 @@ def _recovered(config: Config, summary: Summary, plan: Plan, title: str) -> Entr
     is_published = plan == _variant(config, 0)[-1]
     known = config["published"]["recovered"] if is_published else None
     return Entry(
-        labels=(title, plan.name, f"{plan.controls:,}"),
+        row=(title, plan.name, f"{plan.controls:,}"),
         measure="share of the gap",
         ours=gain.mean / gap if gap else math.nan,
         mc_se=gain.mc_se / gap if gap and gain.n > 1 else None,
@@ -306,7 +306,7 @@ def additions(config: Config, summary: Summary) -> Table:
         entries += _entries(config, summary, "primary", labels, plan, {})
     for place in range(len(config["variants"])):
         last = _recovered(config, summary, _variant(config, place)[-1], primary)
-        entries.append(replace(last, labels=last.labels[1:], published=None, expected=None))
+        entries.append(replace(last, row=last.row[1:], published=None, expected=None))
     return Table(
         title="Audits beyond the published one",
         label_columns=("audit", "controls"),

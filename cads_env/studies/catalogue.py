@@ -20,6 +20,7 @@ STUDIES: Final = (
     "contamination",
     "null-misspecification",
     "zhou-liu",
+    "gate",
 )
 """Names of the studies in the order in which they are shown; the module of `null-misspecification`
 is `cads_env.studies.null_misspecification`."""

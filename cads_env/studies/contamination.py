@@ -100,7 +100,7 @@ def _entry(config: Config, summary: Summary, channel: Mapping[str, Any], figure:
     expected = _expected(config, channel, figure) if figure in published else None
     ours = summary.mean(channel["name"], key)
     return Entry(
-        labels=(channel["title"],),
+        row=(channel["title"],),
         measure=measure,
         ours=ours,
         mc_se=summary.mc_se(channel["name"], key),
@@ -118,8 +118,8 @@ def _entries(config: Config, summary: Summary, channel: Mapping[str, Any]) -> li
     holds = float(largest <= config["epsilon_bar"])
     return [
         *(_entry(config, summary, channel, figure) for figure in _FIGURES),
-        Entry(labels=labels, measure="largest conditional rate on nulls", ours=largest),
-        Entry(labels=labels, measure="bound holds (1 = yes)", ours=holds),
+        Entry(row=labels, measure="largest conditional rate on nulls", ours=largest),
+        Entry(row=labels, measure="bound holds (1 = yes)", ours=holds),
     ]
 
 

@@ -147,7 +147,7 @@ def _entries(config: Config, summary: Summary, cell: str) -> list[Entry]:
     reads = None if is_small else config["published"]["reads"]
     entries.append(
         Entry(
-            labels=labels,
+            row=labels,
             measure="reads",
             ours=summary.mean(cell, "reads"),
             published=reads if reference else None,
@@ -176,7 +176,7 @@ def _entry(
         # Valid whatever the registry, so this is expected everywhere.
         expected = (0.0, tolerance["cads_fdr_below"] if published is not None else config["q"])
     return Entry(
-        labels=labels,
+        row=labels,
         measure=shown.title,
         ours=summary.mean(cell, name),
         mc_se=summary.mc_se(cell, name),

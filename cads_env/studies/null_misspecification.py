@@ -170,7 +170,7 @@ def table_s6(config: Config, summary: Summary) -> Table:
             tolerance = config["tolerance"]["expectation"]
             entries.append(
                 Entry(
-                    labels=(law["name"], f"C*({declared:g})", _budget(ours)),
+                    row=(law["name"], f"C*({declared:g})", _budget(ours)),
                     measure="mean increment",
                     ours=ours,
                     published=printed,
@@ -180,7 +180,7 @@ def table_s6(config: Config, summary: Summary) -> Table:
         ours, cap = summary.mean(law["name"], "mean"), summary.mean(law["name"], "cap")
         entries.append(
             Entry(
-                labels=(law["name"], f"{cap:.4f}, for a family with it", _budget(ours)),
+                row=(law["name"], f"{cap:.4f}, for a family with it", _budget(ours)),
                 measure="mean increment",
                 ours=ours,
                 # The supremum over the family may be attained by another member.
@@ -262,7 +262,7 @@ def _screen_entry(
         published is not None and expected is not None and not expected[0] <= ours <= expected[1]
     )
     return Entry(
-        labels=labels,
+        row=labels,
         measure=measure,
         ours=ours,
         mc_se=summary.mc_se(labels[0], name),

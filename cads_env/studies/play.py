@@ -12,6 +12,7 @@ from cads_env.run.executors import Executor, in_order
 from cads_env.studies.catalogue import load_study
 from cads_env.studies.study import Cell, Config, Row, Study, Summary
 
+
 class Unit(NamedTuple):
     """Some seeds of a cell.
 

@@ -90,7 +90,7 @@ def _entry(
     cell, name = _name(epsilon), column(rule, q, "fdp" if measure == "fdr" else measure)
     expected = None if published is None else _range(config, rule, measure, published)
     return Entry(
-        labels=labels,
+        row=labels,
         measure={"fdr": "FDR", "true": "true", "false": "false"}.get(measure, measure),
         ours=summary.mean(cell, name),
         mc_se=summary.mc_se(cell, name),
@@ -110,7 +110,7 @@ def table_1(config: Config, summary: Summary) -> Table:
     reads = config["published"]["reads"]
     entries.append(
         Entry(
-            labels=("every campaign",),
+            row=("every campaign",),
             measure="reads",
             ours=summary.mean(_name(epsilon), "reads"),
             published=reads,

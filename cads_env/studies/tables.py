@@ -21,7 +21,7 @@ class Entry:
     """One figure of a table.
 
     Attributes:
-        labels: What row it belongs to, one text a label column.
+        row: What row of the table it belongs to, one text a label column.
         measure: What was measured ("power", "FDR", ...).
         ours: Our figure.
         mc_se: Its Monte Carlo standard error; None when it is exact.
@@ -31,7 +31,7 @@ class Entry:
         is_open: Whether the note says why a difference is to be expected.
     """
 
-    labels: tuple[str, ...]
+    row: tuple[str, ...]
     measure: str
     ours: float
     mc_se: float | None = None
@@ -88,8 +88,8 @@ class Table:
     def __post_init__(self) -> None:
         """Refuse entries whose labels do not fit."""
         for entry in self.entries:
-            if len(entry.labels) != len(self.label_columns):
-                msg = f"Entry {entry.labels} of {self.title!r} does not fit {self.label_columns}."
+            if len(entry.row) != len(self.label_columns):
+                msg = f"Entry {entry.row} of {self.title!r} does not fit {self.label_columns}."
                 raise ValueError(msg)
 
 

@@ -196,7 +196,7 @@ def _entries(
     cell, q, told = cell_name(name, rule), scenario["q"], scenario["epsilon_bar"]
     entries = [
         Entry(
-            labels=labels,
+            row=labels,
             measure="FDR",
             ours=summary.mean(cell, "fdp"),
             mc_se=summary.mc_se(cell, "fdp"),
@@ -209,7 +209,7 @@ def _entries(
         mean = (0.0, 1.0) if RULES[rule].capped == "all" else (1.0, math.inf)
         entries.append(
             Entry(
-                labels=labels,
+                row=labels,
                 measure="mean increment",
                 ours=summary.mean(cell, "increment"),
                 mc_se=summary.mc_se(cell, "increment"),
@@ -220,7 +220,7 @@ def _entries(
     if "largest_rate" in columns and rule == "cads":
         entries.append(
             Entry(
-                labels=labels,
+                row=labels,
                 measure="conditional rate",
                 ours=summary.of(cell, "largest_rate").high,
                 expected=_above(told) if kind == "outside" else (0.0, told),
@@ -245,7 +245,7 @@ def _end(
     # Fewer seeds than the suite's own leave both answers open without being a failure.
     is_open = n < config["seeds"] and lower <= q < upper
     return Entry(
-        labels=labels,
+        row=labels,
         measure="FDR, upper end" if holds else "FDR, lower end",
         ours=upper if holds else lower,
         expected=(0.0, q) if holds else _above(q),

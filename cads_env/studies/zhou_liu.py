@@ -104,7 +104,7 @@ def table_s3(config: Config, summary: Summary) -> Table:
     def mean(cell: str, name: str, measure: str, printed: Any = None, within: Any = None) -> Entry:
         expected = within if printed is None else (printed, printed)
         return Entry(
-            labels=(cell,),
+            row=(cell,),
             measure=measure,
             ours=summary.mean(cell, name),
             mc_se=summary.mc_se(cell, name),
@@ -115,14 +115,14 @@ def table_s3(config: Config, summary: Summary) -> Table:
     required = published["burn_in_reads"]
     entries = [
         Entry(
-            labels=("burn-in",),
+            row=("burn-in",),
             measure="pulls an arm",
             ours=pulls,
             published=published["pulls_per_arm"],
             expected=(published["pulls_per_arm"],) * 2,
         ),
         Entry(
-            labels=("burn-in",),
+            row=("burn-in",),
             measure="reads",
             ours=pulls * arms,
             published=required,

@@ -115,7 +115,7 @@ def test_tables_and_figure_hold_every_audit_beside_its_published_figure() -> Non
     assert isinstance(s5, Table)
     assert isinstance(more, Table)
     assert isinstance(chart, Chart)
-    known = {(*e.labels[1:], e.measure): e.published for e in s4.entries if "depmap" in e.labels[0]}
+    known = {(*e.row[1:], e.measure): e.published for e in s4.entries if "depmap" in e.row[0]}
     assert known["as published", "200", "power"] == 0.172
     assert known["idealised", "1,000", "final bound"] == 0.141
     assert known["oracle cap, epsilon_bar = 0.1", "-", "power"] == 0.39
@@ -123,7 +123,7 @@ def test_tables_and_figure_hold_every_audit_beside_its_published_figure() -> Non
     assert [e.published for e in s5.entries if e.measure == "power"] == [
         0.214, 0.233, 0.288, 0.175, 0.203, 0.271,
     ]  # fmt: skip
-    exact = [e for e in s5.entries if e.labels[2] == "0" and e.measure == "final bound"]
+    exact = [e for e in s5.entries if e.row[2] == "0" and e.measure == "final bound"]
     assert [(e.verdict, e.mc_se) for e in exact] == [("within", 0.0)] * 2
     assert all(e.published is None for e in more.entries)
     assert len(more.entries) == 4 * 5 * 4 + 5

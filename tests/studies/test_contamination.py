@@ -42,7 +42,7 @@ def table(rows: dict[str, list[dict[str, float]]]) -> Table:
 
 def entry(table: Table, name: str, measure: str) -> Entry:
     title = next(c["title"] for c in CONFIG["channels"] if c["name"] == name)
-    return next(e for e in table.entries if e.labels == (title,) and e.measure == measure)
+    return next(e for e in table.entries if e.row == (title,) and e.measure == measure)
 
 
 def test_rows_do_not_depend_on_how_seeds_are_cut(rows: dict[str, Any]) -> None:

@@ -92,14 +92,14 @@ def test_a_missing_package_makes_an_absent_cell_and_not_a_failure(
     table = played(registries=real)
     assert isinstance(table, Table)
     assert "Not played: mean (egbench is missing" in table.caption
-    assert {entry.labels[0] for entry in table.entries} == {"tcell"}
+    assert {entry.row[0] for entry in table.entries} == {"tcell"}
 
 
 def test_lines_of_a_users_file_stand_beside_the_published_rows(tmp_path: Path) -> None:
     path = depmap_file(tmp_path, ["ACH-000001", "ACH-000053", "ACH-000622"], 300)
     table = played(depmap=str(path))
-    mine = [e for e in table.entries if e.labels[0].startswith("your")]
-    assert {e.labels for e in mine} == {
+    mine = [e for e in table.entries if e.row[0].startswith("your")]
+    assert {e.row for e in mine} == {
         ("your ACH-000053", "DepMap 24Q4 ACH-000053"),
         ("your ACH-000622", "DepMap 24Q4 ACH-000622"),
     }
@@ -114,8 +114,8 @@ def test_lines_of_a_users_file_stand_beside_the_published_rows(tmp_path: Path) -
 def test_a_chosen_line_without_a_published_row_is_played_without_comparison(tmp_path: Path) -> None:
     path = depmap_file(tmp_path, ["ACH-000001", "ACH-000053"], 300)
     table = played(depmap=str(path), lines=["ACH-000001"])
-    mine = [e for e in table.entries if e.labels[0] == "your ACH-000001"]
-    assert {e.labels[1] for e in mine} == {"none published"}
+    mine = [e for e in table.entries if e.row[0] == "your ACH-000001"]
+    assert {e.row[1] for e in mine} == {"none published"}
     assert all(e.published is None for e in mine)
 
 
@@ -182,6 +182,6 @@ def test_the_figure_has_every_registry_and_the_level() -> None:
 def test_the_real_published_lines_are_found_in_a_real_file() -> None:
     path = SHARED / "depmap24q4_CRISPRGeneEffect_149genes.csv"
     table = played(depmap=str(path))
-    lines = {e.labels[0] for e in table.entries if e.labels[0].startswith("your")}
+    lines = {e.row[0] for e in table.entries if e.row[0].startswith("your")}
     assert lines == {f"your ACH-000{line}" for line in ("446", "662", "053", "622")}
     assert all(e.verdict != "off" for e in table.entries)

@@ -41,7 +41,7 @@ def tables(rows: dict[str, list[dict[str, float]]]) -> dict[str, Table]:
 
 
 def named(table: Table, *labels: str, measure: str = "mean increment") -> Entry:
-    return next(e for e in table.entries if e.labels == labels and e.measure == measure)
+    return next(e for e in table.entries if e.row == labels and e.measure == measure)
 
 
 def test_all_printed_means_are_within_tolerance(tables: dict[str, Table]) -> None:

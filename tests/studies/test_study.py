@@ -44,7 +44,7 @@ def test_unknown_cells_and_columns_are_named_with_a_suggestion() -> None:
 
 
 def entry(ours: float, **fields: object) -> Entry:
-    values = {"labels": ("CADS",), "measure": "power", "published": 0.4, "mc_se": 0.01}
+    values = {"row": ("CADS",), "measure": "power", "published": 0.4, "mc_se": 0.01}
     return Entry(ours=ours, **(values | {"expected": near(0.4, 0.03)} | fields))  # type: ignore[arg-type]
 
 

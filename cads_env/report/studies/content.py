@@ -53,7 +53,7 @@ def entry_cells(entry: Entry) -> tuple[str, ...]:
     if difference is not None and difference > 0:
         shown = f"+{shown}"
     return (
-        *entry.labels,
+        *entry.row,
         entry.measure,
         figure_text(entry.ours),
         figure_text(entry.mc_se),
@@ -92,7 +92,7 @@ def table_notes(table: Table) -> tuple[str, ...]:
     notes: dict[str, list[str]] = {}
     for entry in table.entries:
         if entry.note:
-            notes.setdefault(entry.note, []).append(f"{', '.join(entry.labels)}: {entry.measure}")
+            notes.setdefault(entry.note, []).append(f"{', '.join(entry.row)}: {entry.measure}")
     return tuple(f"{'; '.join(dict.fromkeys(what))}. {note}" for note, what in notes.items())
 
 

@@ -37,7 +37,7 @@ def csv_row(entry: Entry) -> list[str]:
     low, high = entry.expected or (None, None)
     numbers = (entry.ours, entry.mc_se, entry.published, entry.difference, low, high)
     return [
-        *entry.labels,
+        *entry.row,
         entry.measure,
         *("" if value is None else repr(float(value)) for value in numbers),
         entry.verdict,

@@ -42,9 +42,9 @@ def _grid(table: Table) -> Grid:
         grid.add_column(name, justify="right", no_wrap=True)
     grid.add_column("verdict", no_wrap=True)
     for entry in shown:
-        cells = entry_cells(entry)[len(entry.labels) :]
+        cells = entry_cells(entry)[len(entry.row) :]
         measure, ours, _, published, difference, verdict = cells
-        what = f"{' / '.join(entry.labels)}: {measure}"
+        what = f"{' / '.join(entry.row)}: {measure}"
         # Texts as they are: brackets in a label are no markup.
         style = Text(verdict, style=_STYLES.get(verdict, ""))
         grid.add_row(Text(what), Text(ours), Text(published), Text(difference), style)
