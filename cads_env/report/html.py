@@ -27,6 +27,7 @@ from cads_env.report.content import (
     Table,
     Terms,
 )
+from cads_env.report.figures.marks import DIAMONDS
 from cads_env.report.wording import visible
 
 
@@ -50,10 +51,10 @@ def standalone_svg(figure: Figure, *, width: int = 760) -> str:
     drawing = figure.drawings[0]
     rows: list[str] = []
     for i, (kind, text) in enumerate(figure.key):
-        at, y = 20 + (i % 3) * (width - 40) / 3, 44 + 20 * (i // 3)
+        at, y = 20 + (i % 3) * (width - 40) / 3, 37 + 20 * (i // 3)
         rows.append(
-            f'<line class="{kind}" x1="{at:.0f}" y1="{y}" x2="{at + 24:.0f}" y2="{y}"></line>'
-            f'<text class="label start" x="{at + 31:.0f}" y="{y + 4}">{_text(text)}</text>'
+            f'<svg x="{at:.0f}" y="{y}" width="22" height="14">{_mark_of(kind)}</svg>'
+            f'<text class="label start" x="{at + 31:.0f}" y="{y + 11}">{_text(text)}</text>'
         )
     top = 52 + 20 * (-(-len(figure.key) // 3))
     marks = "".join(_element(mark) for mark in drawing.marks)
@@ -237,13 +238,18 @@ def _value(value: str | float) -> str:
 
 def _sample(kind: str) -> str:
     """A small sample of a mark for a key."""
+    return f'<svg aria-hidden="true" class="sample" width="22" height="14">{_mark_of(kind)}</svg>'
+
+
+def _mark_of(kind: str) -> str:
+    """A mark in a box of 22 by 14 pixels."""
     if kind.endswith("line"):
-        mark = f'<line class="{kind}" x1="0" y1="7" x2="22" y2="7"></line>'
-    elif kind in ("declared", "not-declared"):
-        mark = f'<circle class="{kind}" cx="11" cy="7" r="4"></circle>'
-    else:
-        mark = f'<rect class="{kind}" x="1" y="2" width="20" height="10"></rect>'
-    return f'<svg aria-hidden="true" class="sample" width="22" height="14">{mark}</svg>'
+        return f'<line class="{kind}" x1="0" y1="7" x2="22" y2="7"></line>'
+    if kind.removesuffix("-dot") in DIAMONDS:
+        return f'<path class="{kind}" d="M11 1.5L16.5 7L11 12.5L5.5 7Z"></path>'
+    if kind in ("declared", "not-declared") or kind.endswith("-dot"):
+        return f'<circle class="{kind}" cx="11" cy="7" r="4"></circle>'
+    return f'<rect class="{kind}" x="1" y="2" width="20" height="10"></rect>'
 
 
 _PATTERNS = (

@@ -12,7 +12,17 @@ from itertools import pairwise
 from typing import Final
 
 from cads_env.report.content import Drawing, Element, Figure, Table
-from cads_env.report.figures.marks import Scale, dot, label, line, scale_over, x_axis, y_axis
+from cads_env.report.figures.marks import (
+    DIAMONDS,
+    Scale,
+    diamond,
+    dot,
+    label,
+    line,
+    scale_over,
+    x_axis,
+    y_axis,
+)
 from cads_env.report.wording import UNDEFINED, number, plain, shortened
 from cads_env.studies.tables import Chart, Series
 
@@ -48,7 +58,8 @@ def draw_chart(chart: Chart) -> Figure:
     for i, (series, at) in enumerate(zip(chart.series, places, strict=True)):
         kind = "reference" if series.is_reference else f"s{i % STYLES}"
         marks += _line(series, at, x, y, kind, joined=not categories or series.is_reference)
-        key.append((f"{kind}-line", series.name))
+        is_line = not categories or series.is_reference
+        key.append((f"{kind}-line" if is_line else f"{kind}-dot", series.name))
     drawing = Drawing(
         heading="",
         title=chart.title,
@@ -130,7 +141,8 @@ def _line(
         if series.error is not None and math.isfinite(series.error[i]):
             low, high = y(v - series.error[i]), y(v + series.error[i])
             marks.append(line(x(a), low, x(a), high, f"{kind}-bar"))
-        marks.append(dot(x(a), y(v), 4.0, f"{kind}-dot"))
+        drawn = diamond(x(a), y(v), 5.5, f"{kind}-dot") if kind in DIAMONDS else None
+        marks.append(drawn or dot(x(a), y(v), 4.0, f"{kind}-dot"))
     return marks
 
 

@@ -10,9 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from cads_env.report.content import Element
 from cads_env.report.wording import plain
+
+DIAMONDS: Final = ("s2", "s3")
+"""Series of a chart whose points are diamonds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +110,16 @@ def bar(x1: float, y: float, x2: float, height: float, kind: str) -> Element:
 def dot(x: float, y: float, radius: float, kind: str) -> Element:
     """A circle."""
     return Element("circle", (("class", kind), ("cx", _percent(x)), ("cy", y), ("r", radius)))
+
+
+def diamond(x: float, y: float, radius: float, kind: str) -> Element:
+    """A diamond."""
+    # A nested picture, since only that can be moved by percent and pixels at once.
+    shape = Element(
+        "path", (("class", kind), ("d", f"M0 {-radius}L{radius} 0L0 {radius}L{-radius} 0Z"))
+    )
+    place = (("class", "mark"), ("aria-hidden", "true"), ("x", _percent(x)), ("y", y))
+    return Element("svg", (*place, ("width", 1.0), ("height", 1.0)), (shape,))
 
 
 def label(x: float, y: float, text: str, kind: str = "label", anchor: str = "start") -> Element:
