@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from cads_env.proposer import Proposal, Proposer, ProposerFailed, View
     from cads_env.protocol import Protocol, load_protocol
     from cads_env.registry import Oracle, Registry, relabel
-    from cads_env.run import RunResult, evaluate
+    from cads_env.run.evaluate import evaluate
+    from cads_env.run.result import RunResult
     from cads_env.wrappers import make_twin
 
 __version__ = "0.1.0"
@@ -43,7 +44,7 @@ _HOMES = {
     "parse_proposal": "parsing",
     "relabel": "registry",
 }
-_MODULES = ("certificate", "envs", "errors", "testing", "wrappers")
+_MODULES = ("certificate", "envs", "errors", "selfcheck", "testing", "wrappers")
 
 __all__ = [
     "Oracle",

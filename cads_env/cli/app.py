@@ -14,12 +14,16 @@ from typing import Annotated, Final
 import typer
 
 from cads_env import __version__
+from cads_env.cli.arguments import AuditCommand
+from cads_env.cli.audit import audit_app
 from cads_env.cli.compare import compare, merge, split
 from cads_env.cli.doctor import doctor
 from cads_env.cli.export import export
 from cads_env.cli.registry import registry_app
 from cads_env.cli.report import report
+from cads_env.cli.reproduce import reproduce
 from cads_env.cli.run import agents, run
+from cads_env.cli.selfcheck import selfcheck
 from cads_env.cli.terminal import ERR, OUT, USER_ERROR
 from cads_env.errors import CadsError, RunError
 
@@ -31,15 +35,18 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(run)
+app.command(cls=AuditCommand)(run)
 app.command()(agents)
 app.command()(compare)
 app.command()(merge)
 app.command()(split)
 app.command()(export)
 app.command()(report)
+app.command()(reproduce)
+app.command()(selfcheck)
 app.command()(doctor)
 app.add_typer(registry_app, name="registry")
+app.add_typer(audit_app, name="audit")
 
 
 @app.callback(invoke_without_command=True)

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from cads_env.certificate import Certificate
 from cads_env.errors import ProtocolError
 from cads_env.protocol import load_protocol
 from cads_env.report.content import Block, Code, Listing, Paragraph
@@ -134,6 +135,12 @@ def _protocol_words(result: RunResult) -> tuple[tuple[str, ...], dict[str, str]]
     return ("--protocol", PROTOCOL_FILE), {PROTOCOL_FILE: result.protocol.to_yaml()}
 
 
+def _audit_word(certificate: Certificate) -> str:
+    """The audit as the option takes it."""
+    fields = certificate.to_dict()["audit"]
+    return ",".join(f"{name}={value}" for name, value in fields.items())
+
+
 def _rules(result: RunResult, config: Mapping[str, Any]) -> tuple[tuple[str, ...], list[str]]:
     """Certificate, identifiers and reads, as far as they differ from what a command does alone."""
     words: list[str] = []
@@ -152,6 +159,8 @@ def _rules(result: RunResult, config: Mapping[str, Any]) -> tuple[tuple[str, ...
             f"The certificate had {listed(others)}, which only Python sets: "
             "evaluate(certificate=...)."
         )
+    if result.certificate.audit is not None:
+        words += ["--audit", _audit_word(result.certificate)]
     if result.identifiers != "named":
         words += ["--identifiers", result.identifiers]
     if config.get("keep_reads"):

@@ -12,9 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from cads_env.inference import DETECTABLE_FACTOR, Estimate, t_detectable
-from cads_env.report.verdict import exhausted_registries, scored_scope
+from cads_env.report.badge import badge_line, badge_warning
+from cads_env.report.verdict import (
+    early_graduation,
+    exhausted_registries,
+    scored_scope,
+    undeclared_contamination,
+)
 from cads_env.report.wording import visible
-from cads_env.run.result import SMALLEST_RANGE, ArmResult, RunResult, show_ratio
+from cads_env.run.result import SMALLEST_RANGE, ArmResult, RunResult, bound_words, show_ratio
 
 SYNTHETIC_NOTE: Final = "synthetic: plumbing and calibration, not biology"
 FEW_UNITS: Final = 30
@@ -52,7 +58,7 @@ def run_table(result: RunResult) -> RenderableType:
     certificate = result.certificate
     title = (
         f"{result.protocol.name} on {result.panel}, q = {certificate.q:g}, "
-        f"epsilon_bar = {certificate.epsilon_bar:g}"
+        f"{bound_words(certificate)}"
     )
     table = Table(
         title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False
@@ -106,16 +112,29 @@ def _notes(result: RunResult) -> list[str]:
         f"all. {detectable_words([arm.net for arm in result.arms.values()])}",
         "* proposes by the true effects: no agent, the yardstick of norm.",
     ]
-    if result.certificate.epsilon_bar < result.protocol.epsilon:
+    if (told := undeclared_contamination(result)) is not None:
         notes.append(
-            f"WARNING: epsilon_bar = {result.certificate.epsilon_bar:g} is below the channel's "
+            f"WARNING: {told} is below the channel's "
             f"contamination {result.protocol.epsilon:g}: FDR <= q is not guaranteed."
         )
+    if "audit_bound" in result.campaigns and len(result.campaigns):
+        notes.append(
+            f"Audited with {result.protocol.audit_controls:,} controls ("
+            f"{result.protocol.audit_timing}): mean final bound of contamination "
+            f"{result.campaigns['audit_bound'].mean():.3f}; e-BH at "
+            f"{result.certificate.level:g}."
+        )
+    if (early := early_graduation(result)) is not None:
+        notes.append(f"WARNING: {early}")
     if result.certificate.s < result.protocol.noise_sd:
         notes.append(
             f"WARNING: s = {result.certificate.s:g} is below the channel's noise "
             f"{result.protocol.noise_sd:g}: FDR <= q is not guaranteed."
         )
+    if told := badge_warning(result.protocol):
+        notes.append(f"WARNING: {told}")
+    else:
+        notes.append(badge_line(result.protocol))
     if result.panel.startswith("synthetic-"):
         notes.append(f"{result.panel} is {SYNTHETIC_NOTE}.")
     whole = len(exhausted_registries(result))

@@ -15,6 +15,7 @@ import pandas as pd
 from cads_env.inference import Estimate, beats_twin, n_to_detect, t_detectable, tost
 from cads_env.report.chain import adjusted_p
 from cads_env.report.content import Answer
+from cads_env.report.wording import number, plain
 from cads_env.run.result import ArmResult, RunResult
 
 MARGIN: Final = 1.0
@@ -124,6 +125,41 @@ def exhausted_registries(result: RunResult) -> tuple[str, ...]:
     is_whole = frame["observed"] >= frame["m"]
     found = is_whole.groupby(frame["registry"], sort=False).all()
     return tuple(str(name) for name, whole in found.items() if whole)
+
+
+def undeclared_contamination(result: RunResult) -> str | None:
+    """What was told of the contamination where it is less than there is; None where it is enough.
+
+    An audit vouches for the contamination of its controls and `rho` more.
+    """
+    certificate, protocol = result.certificate, result.protocol
+    told, words = certificate.epsilon_bar, f"epsilon_bar = {plain(certificate.epsilon_bar)}"
+    if certificate.audit is not None:
+        controls = protocol.epsilon if protocol.audit_epsilon is None else protocol.audit_epsilon
+        told = controls + certificate.audit.rho
+        words = f"audit_epsilon + rho = {plain(told)}"
+    # .07 + .03 and the like must not fall below .1 by rounding.
+    return words if told < protocol.epsilon - 1e-12 else None
+
+
+def early_graduation(result: RunResult) -> str | None:
+    """That candidates stop being read before audited caps can declare them; None if they do not.
+
+    Graduation goes by the protocol's own frozen evidence, and an audit's caps are smaller wherever
+    its bound is above that evidence's epsilon_bar.
+    """
+    protocol, frame = result.protocol, result.campaigns
+    if result.certificate.audit is None or not protocol.graduation or not len(frame):
+        return None
+    bound = float(frame["audit_bound"].mean())
+    if bound <= protocol.rank_epsilon_bar:
+        return None
+    return (
+        f"Candidates graduate by evidence under rank_epsilon_bar = "
+        f"{plain(protocol.rank_epsilon_bar)}, while the audit's bound ends at {number(bound)} on "
+        "average: many stop being read before they can be declared. Set rank_epsilon_bar to about "
+        "the bound that the audit can reach (`cads audit plan`)."
+    )
 
 
 def verdicts(result: RunResult) -> tuple[Verdict, ...]:
