@@ -247,6 +247,20 @@ def _caps(config: Config, summary: Summary, cell: str, title: str) -> Iterator[E
         )
 
 
+def share_recovered(audit: float, oracle: float, blind: float) -> float:
+    """The share of the power between a blind and the oracle cap that an audit gives back.
+
+    Args:
+        audit: Power with the audited cap.
+        oracle: Power with the cap of the true contamination.
+        blind: Power with the cap of a declared bound.
+
+    Returns:
+        (audit - blind) / (oracle - blind); NaN where the two caps do alike.
+    """
+    return (audit - blind) / (oracle - blind) if oracle != blind else math.nan
+
+
 def _recovered(config: Config, summary: Summary, plan: Plan, title: str) -> Entry:
     """The share of the gap between blind and oracle cap that an audit recovers.
 
@@ -259,7 +273,7 @@ def _recovered(config: Config, summary: Summary, plan: Plan, title: str) -> Entr
     return Entry(
         row=(title, plan.name, f"{plan.controls:,}"),
         measure="share of the gap",
-        ours=gain.mean / gap if gap else math.nan,
+        ours=share_recovered(gain.mean, gap, 0.0),
         mc_se=gain.mc_se / gap if gap and gain.n > 1 else None,
         published=known,
         expected=None if known is None else near(known, config["tolerance"]["recovered"]),

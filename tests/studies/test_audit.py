@@ -13,7 +13,7 @@ import cads_env
 from cads_env.campaign import open_screen, play
 from cads_env.certificate import AuditCap, Certificate, audit_bound
 from cads_env.studies import load_config, load_study
-from cads_env.studies.audit import Plan, cells, play_cell
+from cads_env.studies.audit import Plan, cells, play_cell, share_recovered
 from cads_env.studies.play import StudyRows, play_study
 from cads_env.studies.tables import Chart, Table
 
@@ -148,3 +148,11 @@ def test_the_configs_published_figures_are_those_that_were_published() -> None:
         CONFIG["boundary"]["points"], ours["table_s5"], grid["rows"], strict=True
     ):
         assert {k: v for k, v in known.items() if k != "epsilon_audit"} == point | row
+
+
+def test_the_share_of_the_gap_is_that_of_the_vector() -> None:
+    vectors = json.loads((Path(__file__).parents[1] / "vectors" / "statistics.json").read_text())
+    known = vectors["recovery_fraction"]
+    share = share_recovered(known["audit"], known["oracle"], known["blind"])
+    assert share == pytest.approx(known["value"], rel=1e-12)
+    assert np.isnan(share_recovered(0.2, 0.1, 0.1))

@@ -22,10 +22,12 @@ _STYLES: Final = {"off": "bold red", "explained": "yellow", "within": "green", "
 
 
 def study_tables(study: StudyFolder) -> Iterator[RenderableType]:
-    """The tables of a study, each with its notes; charts are files only."""
+    """The tables of a study, each with its caption and notes; charts are files only."""
     for item in study.built.values():
         if isinstance(item, Table):
             yield _grid(item)
+            if item.caption:
+                yield Text(f"  {item.caption}", style="dim")
             for note in table_notes(item):
                 yield Text(f"  {note}", style="dim")
     for name, why in study.summary.absent.items():
