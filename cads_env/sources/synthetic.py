@@ -113,9 +113,8 @@ def load_depmap(
         name: What the registry is to be called.
         instance: Instance number, at least 0.
         structure: Share rho of the copula's variance that is common to a module, in [0, 1).
-        name_information: Share nu of the variance of every line's scores that follows from the
-            names alone, in [0, 1); rho is a share of the rest. At 0 names tell nothing about
-            effects.
+        name_information: Correlation nu of every line's scores with what the names alone lead one
+            to expect, in [0, 1); rho is a share of the rest. At 0 names tell nothing about effects.
         salt: Secret of a private panel; changes every number but what names lead one to expect.
 
     Returns:
@@ -215,10 +214,10 @@ def line_scores(draw: Draw, shared: Float64s, *, line: int, rho: float) -> Float
 
 
 def named_scores(scores: Float64s, panel: str, *, nu: float) -> Float64s:
-    """A line's scores of which the share nu follows from the names, shape (m,), of variance 1.
+    """A line's scores, correlated with what the names lead one to expect, shape (m,), variance 1.
 
-    sqrt(nu) B_i + sqrt(1 - nu) g_i, with B one score a name for every line, instance, seed and
-    salt of the panel: what a name leads one to expect is public.
+    nu B_i + sqrt(1 - nu^2) g_i, with B one score a name for every line, instance, seed and salt of
+    the panel: what a name leads one to expect is public.
 
     Args:
         scores: g, from `line_scores`; returned as they are at nu = 0.
@@ -228,7 +227,7 @@ def named_scores(scores: Float64s, panel: str, *, nu: float) -> Float64s:
     if nu == 0.0:
         return scores
     expected = expected_scores(panel, scores.size)
-    return math.sqrt(nu) * expected + math.sqrt(1.0 - nu) * scores
+    return nu * expected + math.sqrt(1.0 - nu * nu) * scores
 
 
 def effects_at(scores: Float64s) -> Float64s:

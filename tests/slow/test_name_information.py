@@ -17,10 +17,10 @@ from tests.slow.loops import Order, nothing, play_many, true_counts
 pytestmark = pytest.mark.slow
 
 JUDGE = Certificate()
-LEARNT = range(16)
+LEARNT = range(64)
 # One campaign an instance: of a fixed list, the variance between instances dominates.
 SEEDS = range(128, 256)
-SHARES = (0.0, 0.1, 0.25)
+INFORMATION = (0.0, 0.1, 0.25)
 
 
 def _net(nu: float, order: NDArray[np.int64]) -> tuple[float, float]:
@@ -51,8 +51,9 @@ def _memorised(nu: float) -> NDArray[np.int64]:
 def test_what_names_bring_grows_with_name_information(kind: str) -> None:
     symbols = cads_env.load_registry("synthetic-depmap")[0].identifiers
     known = np.argsort(-name_strengths(symbols), kind="stable")[:1000]
-    nets = [_net(nu, known if kind == "knowledge" else _memorised(nu)) for nu in SHARES]
+    nets = [_net(nu, known if kind == "knowledge" else _memorised(nu)) for nu in INFORMATION]
     print(kind, nets)
     assert abs(nets[0][0]) < 3 * nets[0][1]
-    for (lower, lower_se), (higher, higher_se) in pairwise(nets):
-        assert higher - lower > 2 * np.hypot(lower_se, higher_se)
+    for (lower, _), (higher, _) in pairwise(nets):
+        assert higher > lower
+    assert nets[-1][0] - nets[0][0] > 4 * np.hypot(nets[0][1], nets[-1][1])

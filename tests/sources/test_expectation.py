@@ -57,14 +57,16 @@ def test_expected_scores_belong_to_the_panel_and_cannot_be_changed() -> None:
 
 
 def test_scores_keep_their_distribution_and_share_what_names_tell() -> None:
+    expected = expected_scores(FULL, M)
     lines = [scores_of(instance, line, 0.25) for instance in (3, 4) for line in (0, 1)]
     for scores in lines:
         assert scores.mean() == pytest.approx(0, abs=0.06)
         assert scores.std() == pytest.approx(1, abs=0.02)
+        assert np.corrcoef(expected, scores)[0, 1] == pytest.approx(0.25, abs=0.02)
     for other in lines[2:]:
-        assert np.corrcoef(lines[0], other)[0, 1] == pytest.approx(0.25, abs=0.03)
-    # A companion shares name, module and gene: .25 + .75 (.40 + .27).
-    assert np.corrcoef(lines[0], lines[1])[0, 1] == pytest.approx(0.7525, abs=0.02)
+        assert np.corrcoef(lines[0], other)[0, 1] == pytest.approx(0.0625, abs=0.03)
+    # A companion shares name, module and gene: .0625 + .9375 (.40 + .27).
+    assert np.corrcoef(lines[0], lines[1])[0, 1] == pytest.approx(0.6906, abs=0.02)
 
 
 def test_without_name_information_instances_share_nothing() -> None:
@@ -85,7 +87,7 @@ def test_hits_of_two_instances_overlap_by_name_as_far_as_names_tell() -> None:
         return float((first & other).sum() / first.sum())
 
     assert overlap(0.0) == pytest.approx(0.1, abs=0.03)
-    assert overlap(0.0) + 0.03 < overlap(0.1) < overlap(0.25) < 0.5
+    assert overlap(0.0) + 0.02 < overlap(0.25) < overlap(0.5) - 0.05 < 0.5
 
 
 def test_a_salt_changes_effects_but_not_what_names_lead_one_to_expect() -> None:
@@ -94,7 +96,7 @@ def test_a_salt_changes_effects_but_not_what_names_lead_one_to_expect() -> None:
     expected = expected_scores(FULL, M)
     assert np.mean(plain.signal == salted.signal) < 0.01
     for oracle in (plain, salted):
-        assert np.mean(expected[oracle.labels]) < -0.6
+        assert np.mean(expected[oracle.labels]) < -0.3
 
 
 def test_name_information_is_part_of_the_name_of_a_registry_and_of_a_panel() -> None:
@@ -114,6 +116,6 @@ def test_the_prior_still_tells_of_the_screened_line() -> None:
 def test_the_bytes_of_a_named_instance_are_frozen() -> None:
     registry, oracle = loaded(f"{SMALL}/17", 0.1)
     assert (registry.hash, oracle.hash) == (
-        "8f61faa76ff3a823535e12132a8002738d28fbe891dadcd37d94fbd1a06b7e93",
-        "d158aa0f729d8de7c04c82fc39fee78679a10cca4a67d6b9c8daf6f272a183e4",
+        "b4b82ada01b6e477ccd2594a3623f2b10f6815ceb04e444116fe9a419885501a",
+        "15b991e985572ad9ae3c1335ea137f3ebf42dab90317a280718653cf4ef54928",
     )
