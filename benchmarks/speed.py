@@ -19,8 +19,10 @@ from cads_env.campaign import open_screen, play
 from cads_env.certificate import Certificate
 from cads_env.envs import make
 from cads_env.registry import Oracle, Registry
+from cads_env.studies.rules import RULES, judge
 
 CHUNK = 32
+REPEATS = 9
 LEVELS = (0.05, 0.10, 0.20)
 Pair = tuple[Registry, Oracle]
 
@@ -38,11 +40,17 @@ def interleaved(tasks: Sequence[Callable[[], object]], repeats: int) -> list[flo
     return [median(seconds) for seconds in times]
 
 
-def sweep() -> None:
-    """The sweep campaign against the plain reference and the drawing floor."""
+def sweep(*, has_comparators: bool) -> None:
+    """The sweep campaign against the plain reference and the drawing floor.
+
+    Args:
+        has_comparators: Whether both sides decide naive BH, uncapped e-BH and Zhou-Liu evidence as
+            well as CADS.
+    """
     pair = cads_env.load_registry("synthetic-depmap-6000")
     protocol = cads_env.load_protocol("sweep")
-    judge = Certificate()
+    certificate = Certificate()
+    rules = RULES if has_comparators else ("cads",)
     reads = sum(plan.reads for plan in protocol.plan(pair[0].m))
     normals, uniforms = np.empty(reads), np.empty(reads)
     rng = np.random.default_rng(0)
@@ -55,22 +63,26 @@ def sweep() -> None:
     def engine(levels: Sequence[float]) -> None:
         screen = open_screen([pair] * CHUNK, list(range(CHUNK)), protocol)
         batch = play(screen, [None] * CHUNK)
-        evidence = judge.log_evidence_batch(batch)
-        for level in levels:
-            certificate = judge.with_q(level)
-            for row in range(CHUNK):
-                certificate.decide(evidence[row], batch.candidates[row], batch.m)
+        judge(batch, pair[1].labels, certificate=certificate, qs=levels, rules=rules)
 
     def plain(levels: Sequence[float]) -> None:
         for level in levels:
             for seed in range(CHUNK):
-                sweep_campaign(pair[1].signal, seed, epsilon=0.1, log_cap=judge.log_cap, q=level)
+                sweep_campaign(
+                    pair[1].signal,
+                    seed,
+                    epsilon=0.1,
+                    log_cap=certificate.log_cap,
+                    q=level,
+                    has_comparators=has_comparators,
+                )
 
     one, three = (0.10,), LEVELS
     tasks = [floor, lambda: engine(one), lambda: plain(one), lambda: engine(three),
              lambda: plain(three)]  # fmt: skip
-    base, ours, theirs, ours_3, theirs_3 = (t / CHUNK * 1e3 for t in interleaved(tasks, 9))
-    print(f"sweep campaign, ms per core: floor {base:.2f}, engine {ours:.2f}, plain {theirs:.2f}")
+    base, ours, theirs, ours_3, theirs_3 = (t / CHUNK * 1e3 for t in interleaved(tasks, REPEATS))
+    what = "all four rules" if has_comparators else "CADS alone"
+    print(f"sweep campaign, {what}, ms: floor {base:.2f}, engine {ours:.2f}, plain {theirs:.2f}")
     print(f"  plain / engine, one q:            {theirs / ours:.2f}  (target >= 2)")
     print(f"  plain / engine, three q:          {theirs_3 / ours_3:.2f}  (target >= 3)")
     print(f"  plain reusing its reads / engine: {theirs / ours_3:.2f}  (for information)")
@@ -117,5 +129,7 @@ def imports() -> None:
 
 
 if __name__ == "__main__":
-    for measure in (sweep, scale, step, imports):
+    sweep(has_comparators=False)
+    sweep(has_comparators=True)
+    for measure in (scale, step, imports):
         measure()

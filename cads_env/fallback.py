@@ -15,7 +15,7 @@ from cads_env.tape import priority
 
 Ints = NDArray[np.int64]
 
-_MOST_AHEAD: Final = 4096
+_MOST_AHEAD: Final = 8192
 """Entries drawn at once at most, beyond what is needed now."""
 
 

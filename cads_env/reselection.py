@@ -6,6 +6,7 @@ a sorting routine. Works on scores alone; never sees a candidate's name, effect 
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -17,8 +18,9 @@ Ints = NDArray[np.int64]
 _BRACKETED: Final = 1024
 """Rows shorter than this are partitioned whole."""
 _SAMPLE: Final = 512
-_MARGIN: Final = 24
-"""Sample ranks on each side of the wanted one: two standard errors of a sample quantile."""
+"""Scores drawn at least, over all rows, to bracket the wanted one."""
+_MARGIN: Final = 2.5
+"""Standard errors of a sample quantile on each side of the wanted one."""
 
 
 def top(scores: Floats, count: int) -> Ints:
@@ -56,8 +58,9 @@ def top(scores: Floats, count: int) -> Ints:
 def _kth_largest(scores: Floats, count: int) -> Floats:
     """The value of each row's count-th largest score.
 
-    In long rows a sorted sample brackets it, so that only the scores in the bracket need a
-    partition; a row whose bracket misses is partitioned whole. The value is exact either way.
+    In long rows one sorted sample of all rows brackets it, since campaigns of one plan score alike,
+    so that only the scores in the bracket need a partition; a row whose bracket misses is
+    partitioned whole. The value is exact either way.
 
     Args:
         scores: Shape (n, k).
@@ -70,11 +73,7 @@ def _kth_largest(scores: Floats, count: int) -> Floats:
     if k < _BRACKETED:
         whole: Floats = np.partition(scores, k - count, axis=1)[:, k - count]
         return whole
-    sample = np.sort(scores[:, :: k // _SAMPLE], axis=1)
-    size = sample.shape[1]
-    middle = int((k - count) / k * size)
-    low = sample[:, max(middle - _MARGIN, 0), None]
-    high = sample[:, min(middle + _MARGIN, size - 1), None]
+    low, high = _bracket(scores, count)
     above = scores > high
     at = np.flatnonzero((scores >= low) ^ above)
     values = scores.reshape(-1).take(at)
@@ -84,10 +83,26 @@ def _kth_largest(scores: Floats, count: int) -> Floats:
         inside = values[bounds[row] : bounds[row + 1]]
         missing = count - int(np.count_nonzero(above[row]))
         if not 1 <= missing <= inside.size:
-            inside, missing = scores[row], count
+            inside, missing = scores[row].copy(), count
         rank = inside.size - missing
-        result[row] = np.partition(inside, rank)[rank]
+        # In place: the values are a copy.
+        inside.partition(rank)
+        result[row] = inside[rank]
     return result
+
+
+def _bracket(scores: Floats, count: int) -> tuple[float, float]:
+    """Two scores that most rows' count-th largest lies between."""
+    n, k = scores.shape
+    each = min(k, max(-(-_SAMPLE // n), _SAMPLE // 8))
+    sample = np.sort(scores[:, :: k // each], axis=None)
+    share = (k - count) / k
+    # The sample errs, and so does each row about what all have in common.
+    error = math.sqrt(share * (1.0 - share) * (1.0 / sample.size + 1.0 / k))
+    middle, margin = int(share * sample.size), math.ceil(_MARGIN * error * sample.size)
+    low = sample[max(middle - margin, 0)]
+    high = sample[min(middle + margin, sample.size - 1)]
+    return float(low), float(high)
 
 
 def ranked(scores: Floats, graduated: NDArray[np.bool_] | None) -> Ints:

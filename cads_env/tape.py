@@ -108,8 +108,7 @@ def visit_states(words: UInt64s, visits: NDArray[np.int64]) -> UInt64s:
     Returns:
         Shape (r,), a new array.
     """
-    states = visits.astype(np.uint64)
-    np.multiply(states, _VISIT_STEP, out=states)
+    states = np.multiply(visits.view(np.uint64), _VISIT_STEP)
     np.add(states, words, out=states)
     return states
 
@@ -225,7 +224,8 @@ def normals(random_bits: UInt64s, out: Float64s | None = None) -> Float64s:
         centred = out[start:stop]
         # (k + 1/2) * 2**-52 - 1/2 is exact, and so is its distance from either end.
         np.right_shift(block, np.uint64(12), out=block)
-        np.copyto(centred, block, casting="unsafe")
+        # Numbers below 2**52 are the same unsigned and signed; only the signed convert fast.
+        np.copyto(centred, block.view(np.int64))
         np.subtract(centred, 2.0**51 - 0.5, out=centred)
         np.multiply(centred, 2.0**-52, out=centred)
         _invert_normal(centred)
@@ -284,26 +284,25 @@ _LN2: Final = 0.6931471805599453
 _SQRT_HALF: Final = 0.7071067811865476
 
 
-def _pairs(
-    numerator: tuple[float, ...], denominator: tuple[float, ...]
-) -> tuple[NDArray[np.float64], ...]:
-    """Coefficients of both polynomials side by side, as columns."""
-    return tuple(np.array(pair)[:, None] for pair in zip(numerator, denominator, strict=True))
+_CENTRE: Final = (_CENTRE_NUM, _CENTRE_DEN)
+_TAIL: Final = (_TAIL_NUM, _TAIL_DEN)
+_FAR: Final = (_FAR_NUM, _FAR_DEN)
 
 
-_CENTRE: Final = _pairs(_CENTRE_NUM, _CENTRE_DEN)
-_TAIL: Final = _pairs(_TAIL_NUM, _TAIL_DEN)
-_FAR: Final = _pairs(_FAR_NUM, _FAR_DEN)
+def _polynomial(x: Float64s, coefficients: tuple[float, ...]) -> Float64s:
+    """A polynomial in x by Horner's rule, highest power first."""
+    value = np.multiply(x, coefficients[0])
+    np.add(value, coefficients[1], out=value)
+    for coefficient in coefficients[2:]:
+        np.multiply(value, x, out=value)
+        np.add(value, coefficient, out=value)
+    return value
 
 
-def _rational(x: Float64s, coefficients: tuple[NDArray[np.float64], ...]) -> Float64s:
-    """The quotient of two polynomials in x, evaluated together to halve the number of passes."""
-    both = np.multiply(x, coefficients[0], out=np.empty((2, x.size)))
-    np.add(both, coefficients[1], out=both)
-    for pair in coefficients[2:]:
-        np.multiply(both, x, out=both)
-        np.add(both, pair, out=both)
-    quotient: Float64s = np.divide(both[0], both[1], out=both[0])
+def _rational(x: Float64s, of: tuple[tuple[float, ...], ...]) -> Float64s:
+    """The quotient of two polynomials in x."""
+    numerator = _polynomial(x, of[0])
+    quotient: Float64s = np.divide(numerator, _polynomial(x, of[1]), out=numerator)
     return quotient
 
 
@@ -333,11 +332,7 @@ def _minus_log(p: Float64s) -> Float64s:
     fraction, exponent = np.frexp(p)
     ratio = (fraction - _SQRT_HALF) / (fraction + _SQRT_HALF)
     square = ratio * ratio
-    series = square * _LOG_SERIES[0]
-    for coefficient in _LOG_SERIES[1:]:
-        np.add(series, coefficient, out=series)
-        np.multiply(series, square, out=series)
-    np.add(series, 1.0, out=series)
+    series = _polynomial(square, (*_LOG_SERIES, 1.0))
     np.multiply(series, ratio, out=series)
     np.multiply(series, 2.0, out=series)
     return (0.5 - exponent.astype(np.float64)) * _LN2 - series

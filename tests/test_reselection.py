@@ -57,6 +57,15 @@ def test_top_is_exact_where_a_sample_of_a_long_row_misleads(shape: str) -> None:
         assert top(scores, count).tolist() == [sorted(best_first(scores[0].tolist())[:count])]
 
 
+def test_top_is_exact_where_campaigns_score_on_scales_of_their_own() -> None:
+    rng = random.Random(3)
+    centres = [0.0, 1e6, -1e6, 0.5]
+    scores = np.array([[centre + rng.random() for _ in range(2_000)] for centre in centres])
+    for count in (1, 600, 1_400, 1_999):
+        expected = [sorted(best_first(row)[:count]) for row in scores.tolist()]
+        assert top(scores, count).tolist() == expected
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranked_is_the_total_order_of_graduation_score_and_first_read(kind: str) -> None:
     scores = rows(kind, 4, 30)

@@ -68,9 +68,28 @@ def naive_p_values(mean: ArrayLike, count: ArrayLike, *, s: float = 0.5) -> NDAr
             f"expected a finite number for a candidate with reads."
         )
         raise ReadError(msg)
+    p: NDArray[np.float64] = np.ones(means.shape)
+    is_read = counts > 0
+    p[is_read] = z_test_p_values(means[is_read], counts[is_read], sd)
+    return p
+
+
+def z_test_p_values(
+    means: NDArray[np.float64], counts: NDArray[np.number], s: float
+) -> NDArray[np.float64]:
+    """One-sided z-test p-values from means that are checked already.
+
+    Args:
+        means: Mean read of each candidate, finite, any shape.
+        counts: Number of its reads, at least 1, same shape.
+        s: Checked clean standard deviation of a read.
+
+    Returns:
+        p = 1 - Phi(sqrt(n) mean / s), in the shape of `means`.
+    """
     with np.errstate(over="ignore"):
-        z = np.sqrt(counts) * np.where(counts > 0, means, 0.0) / sd
-    p: NDArray[np.float64] = np.where(counts > 0, ndtr(-z), 1.0)
+        z = np.sqrt(counts) * means / s
+    p: NDArray[np.float64] = ndtr(-z)
     return p
 
 

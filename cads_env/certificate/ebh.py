@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -149,10 +150,27 @@ def cut_log_e(log_e: NDArray[np.float64], q: float, m: int) -> Cut:
     Raises:
         ReadError: An e-value is NaN.
     """
+    return cuts_log_e(log_e, [q], m)[0]
+
+
+def cuts_log_e(log_e: NDArray[np.float64], qs: Sequence[float], m: int) -> list[Cut]:
+    """Where e-BH cuts the same entries at several levels, sorting them once.
+
+    Args:
+        log_e: Natural-log e-values, shape (K,), K <= m.
+        qs: Checked levels, at least one.
+        m: Checked family size.
+
+    Returns:
+        What `cut_log_e` gives at each level.
+
+    Raises:
+        ReadError: An e-value is NaN.
+    """
     # No k has a lower bar than k = m, so entries below it need no sorting. That bar is above 0 for
     # every q below 1 (q * m never rounds to m), so E = 1 meets none. NaN stays in play.
-    lowest = log_bar(m, q, m)
-    in_play = np.flatnonzero(~(log_e < lowest))
+    lowest = [log_bar(m, q, m) for q in qs]
+    in_play = np.flatnonzero(~(log_e < min(lowest)))
     high = log_e[in_play]
     if np.isnan(high).any():
         position = int(in_play[np.argmax(np.isnan(high))])
@@ -161,12 +179,15 @@ def cut_log_e(log_e: NDArray[np.float64], q: float, m: int) -> Cut:
             f"log e-value; +inf and -inf are legal. The log of a negative number is NaN."
         )
         raise ReadError(msg)
-    bars = np.log(m / (q * np.arange(1, len(high) + 1)))
-    met = np.flatnonzero(np.sort(high)[::-1] >= bars)
-    if not len(met):
-        return Cut(in_play[:0], math.inf)
-    threshold = float(bars[met[-1]])
-    return Cut(in_play[high >= threshold], threshold)
+    ordered = np.sort(high)
+    cuts = []
+    for q, bar in zip(qs, lowest, strict=True):
+        best_first = ordered[np.searchsorted(ordered, bar) :][::-1]
+        bars = np.log(m / (q * np.arange(1, len(best_first) + 1)))
+        met = np.flatnonzero(best_first >= bars)
+        threshold = float(bars[met[-1]]) if len(met) else math.inf
+        cuts.append(Cut(in_play[high >= threshold] if len(met) else in_play[:0], threshold))
+    return cuts
 
 
 def bh(p: ArrayLike, q: float, *, m: int, indices: ArrayLike | None = None) -> NDArray[np.int64]:
@@ -200,20 +221,33 @@ def bh(p: ArrayLike, q: float, *, m: int, indices: ArrayLike | None = None) -> N
         )
         raise ReadError(msg)
     places = family_indices(indices, len(values), size, name="p")
-    chosen = _cut_p(values, level, size).positions.astype(np.int64)
+    chosen = cuts_p(values, [level], size)[0].positions.astype(np.int64)
     return chosen if places is None else np.sort(places[chosen])
 
 
-def _cut_p(p: NDArray[np.float64], q: float, m: int) -> Cut:
-    """Where BH cuts checked entries of a family of m, the others being p = 1."""
-    in_play = np.flatnonzero(p <= q * m / m)
+def cuts_p(p: NDArray[np.float64], qs: Sequence[float], m: int) -> list[Cut]:
+    """Where BH cuts checked entries of a family of m at several levels, the others being p = 1.
+
+    Args:
+        p: p-values in [0, 1], shape (K,), K <= m.
+        qs: Checked levels, at least one.
+        m: Checked family size.
+
+    Returns:
+        Positions in `p` and the bar they reached, one a level.
+    """
+    highest = [q * m / m for q in qs]
+    in_play = np.flatnonzero(p <= max(highest))
     low = p[in_play]
-    bars = q * np.arange(1, len(low) + 1) / m
-    met = np.flatnonzero(np.sort(low) <= bars)
-    if not len(met):
-        return Cut(in_play[:0], -math.inf)
-    threshold = float(bars[met[-1]])
-    return Cut(in_play[low <= threshold], threshold)
+    ordered = np.sort(low)
+    cuts = []
+    for q, bar in zip(qs, highest, strict=True):
+        best_first = ordered[: np.searchsorted(ordered, bar, side="right")]
+        bars = q * np.arange(1, len(best_first) + 1) / m
+        met = np.flatnonzero(best_first <= bars)
+        threshold = float(bars[met[-1]]) if len(met) else -math.inf
+        cuts.append(Cut(in_play[low <= threshold] if len(met) else in_play[:0], threshold))
+    return cuts
 
 
 def family_indices(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -192,7 +192,8 @@ def capped_log(
         np.multiply(values, model.slope, out=result)
         np.subtract(result, model.shift, out=result)
     if log_cap < math.inf:
-        np.minimum(result, log_cap, out=result)
+        # The minimum with the cap, in numpy's fastest form.
+        np.clip(result, -math.inf, log_cap, out=result)
     return result
 
 
@@ -220,7 +221,27 @@ class RoundCaps(NamedTuple):
 
 
 Increments = Callable[[NDArray[np.float64], NDArray[np.float64], int], NDArray[np.float64]]
-"""Log increments of a block of reads; see `sum_by_slot`."""
+"""Log increments of a block of reads; see `sums_by_slot`."""
+
+
+def capped_increments(model: WorkingModel, log_cap: float | RoundCaps) -> Increments:
+    """The increments of the certificate, for `sums_by_slot`.
+
+    Args:
+        model: Coefficients of the log likelihood ratio.
+        log_cap: Natural log of the cap, inf meaning uncapped; or one for each round and campaign.
+    """
+
+    def increments(
+        block: NDArray[np.float64], out: NDArray[np.float64], first: int
+    ) -> NDArray[np.float64]:
+        if not isinstance(log_cap, RoundCaps):
+            return capped_log(block, model, log_cap=log_cap, out=out)
+        logs = capped_log(block, model, log_cap=math.inf, out=out)
+        log_cap.apply(logs, first)
+        return logs
+
+    return increments
 
 
 def accumulate(
@@ -250,39 +271,31 @@ def accumulate(
         ReadError: A read is NaN, infinite or beyond 1e300; the message names the first one.
         RecordError: The shapes differ, or a slot is outside [0, size).
     """
-
-    def increments(
-        block: NDArray[np.float64], out: NDArray[np.float64], first: int
-    ) -> NDArray[np.float64]:
-        if not isinstance(log_cap, RoundCaps):
-            return capped_log(block, model, log_cap=log_cap, out=out)
-        logs = capped_log(block, model, log_cap=math.inf, out=out)
-        log_cap.apply(logs, first)
-        return logs
-
-    return sum_by_slot(values, slots, increments, size=size)
+    return sums_by_slot(values, slots, [capped_increments(model, log_cap)], size=size)[0]
 
 
-def sum_by_slot(
+def sums_by_slot(
     values: NDArray[np.float64],
     slots: NDArray[np.integer],
-    increments: Increments,
+    terms: Sequence[Increments],
     *,
     size: int,
-) -> NDArray[np.float64]:
-    """The sum of the log increments of every candidate of every campaign of a batch.
+) -> list[NDArray[np.float64]]:
+    """Sums over the reads of every candidate of every campaign of a batch, several at once.
 
-    Added one after the other in time order, whatever the batch.
+    Added one after the other in time order, whatever the batch. The reads are checked and placed
+    once for all sums.
 
     Args:
         values: Reads in time order, shape (n, R).
         slots: Slot of each read, integers in [0, size), shape (n, R).
-        increments: Log increments of a block of campaigns; called with checked reads of shape
-            (rows, R), scratch of that shape and the position of the first campaign in the batch.
+        terms: What is summed, such as log increments; each is called with a block of checked reads
+            of shape (rows, R), scratch of that shape and the position of the first campaign in the
+            batch.
         size: Number of candidates K of each campaign.
 
     Returns:
-        Sums, shape (n, K); 0 for a candidate without reads.
+        For each term the sums, shape (n, K); 0 for a candidate without reads.
 
     Raises:
         ReadError: A read is NaN, infinite or beyond 1e300; the message names the first one.
@@ -297,7 +310,7 @@ def sum_by_slot(
     _check_slots(slots, size)
     campaigns, reads = values.shape
     rows = max(1, min(campaigns, _BLOCK_READS // max(reads, 1)))
-    evidence = np.empty((campaigns, size))
+    sums = [np.empty((campaigns, size)) for _ in terms]
     scratch = np.empty((rows, reads))
     places = np.empty((rows, reads), dtype=np.intp)
     offsets = (np.arange(rows, dtype=np.intp) * size)[:, None]
@@ -305,12 +318,13 @@ def sum_by_slot(
         block = values[start : start + rows]
         count = len(block)
         check_reads(block, first_campaign=start)
-        logs = increments(block, scratch[:count], start)
-        flat = np.add(slots[start : start + rows], offsets[:count], out=places[:count])
-        # bincount walks the reads in order: a fixed, sequential sum, unlike np.sum or reduceat.
-        sums = np.bincount(flat.ravel(), weights=logs.ravel(), minlength=count * size)
-        evidence[start : start + rows] = sums.reshape(count, size)
-    return evidence
+        flat = np.add(slots[start : start + rows], offsets[:count], out=places[:count]).ravel()
+        for term, total in zip(terms, sums, strict=True):
+            added = term(block, scratch[:count], start).ravel()
+            # bincount walks the reads in order: a fixed, sequential sum, unlike np.sum or reduceat.
+            of_block = np.bincount(flat, weights=added, minlength=count * size)
+            total[start : start + rows] = of_block.reshape(count, size)
+    return sums
 
 
 def _check_slots(slots: NDArray[np.integer], size: int) -> None:

@@ -18,7 +18,7 @@ from cads_env.certificate.evidence import (
     check_reads,
     read_array,
     slot_array,
-    sum_by_slot,
+    sums_by_slot,
 )
 from cads_env.errors import CertificateError
 
@@ -79,7 +79,7 @@ def zhou_liu_log_increment(
     Source: Zhou and Liu, On the Robustness of Bandit Multiple Testing (AAAI-26), eq. (5), inferred;
     Wang and Ramdas (AISTATS 2023). Nondecreasing in y, hence valid for every mean <= mu0.
     """
-    increment = _Increment(epsilon=epsilon, lam=lam, s=s, mu0=mu0, order=order)
+    increment = ZhouLiuIncrement(epsilon=epsilon, lam=lam, s=s, mu0=mu0, order=order)
     values = read_array(y)
     check_reads(values)
     return increment(values, np.empty(values.shape), 0)
@@ -119,11 +119,12 @@ def zhou_liu_log_evidence(
 
     Source: as for `zhou_liu_log_increment`.
     """
-    increment = _Increment(epsilon=epsilon, lam=lam, s=s, mu0=mu0, order=order)
+    increment = ZhouLiuIncrement(epsilon=epsilon, lam=lam, s=s, mu0=mu0, order=order)
     values, places = read_array(y), slot_array(slots, size)
     if values.ndim != 1 or places.ndim != 1:
-        return sum_by_slot(values, places, increment, size=size)
-    evidence: NDArray[np.float64] = sum_by_slot(values[None], places[None], increment, size=size)[0]
+        return sums_by_slot(values, places, [increment], size=size)[0]
+    rows = sums_by_slot(values[None], places[None], [increment], size=size)[0]
+    evidence: NDArray[np.float64] = rows[0]
     return evidence
 
 
@@ -194,12 +195,30 @@ def zhou_liu_burn_in(m: int, q: float, epsilon: float) -> int:
     return math.ceil(4.0 / corrupted * math.log(4.0 * size / (level * level)))
 
 
-class _Increment:
-    """The log increment with its constants worked out; fits `sum_by_slot`."""
+class ZhouLiuIncrement:
+    """The log increment with its constants worked out; fits `sums_by_slot`."""
 
     def __init__(
-        self, *, epsilon: float, lam: float | None, s: float, mu0: float, order: float
+        self,
+        *,
+        epsilon: float,
+        lam: float | None = None,
+        s: float = 0.5,
+        mu0: float = 0.0,
+        order: float = 2.0,
     ) -> None:
+        """Check and work out the constants.
+
+        Args:
+            epsilon: As for `zhou_liu_log_increment`, like all that follow.
+            lam: None for sqrt(epsilon) / s.
+            s: Standard deviation of a clean read.
+            mu0: Largest mean of a null read.
+            order: Order of the moment that is bounded.
+
+        Raises:
+            CertificateError: A parameter is outside its range.
+        """
         self._order = _order(order)
         corrupted, sd = share("epsilon", epsilon), positive("s", s)
         self._scale = math.sqrt(corrupted) / sd if lam is None else positive("lam", lam)
@@ -221,11 +240,19 @@ class _Increment:
 
 def _phi(x: NDArray[np.float64], order: float) -> NDArray[np.float64]:
     """The function in place; the sign comes last, so that it is odd to the last bit."""
-    size = np.abs(x, out=np.empty_like(x))
-    np.minimum(size, 1.0, out=size)
-    logs = np.power(size, order) if order != 2.0 else np.multiply(size, size)
+    # The smaller of |x| and 1, in numpy's fastest form.
+    size = np.clip(x, -1.0, 1.0, out=np.empty_like(x))
+    np.abs(size, out=size)
+    logs = np.empty_like(x)
+    if order == 2.0:
+        np.multiply(size, size, out=logs)
+        np.multiply(logs, 0.5, out=logs)
+    else:
+        np.power(size, order, out=logs)
+        np.divide(logs, order, out=logs)
     # log1p(-|x| + |x|^p / p): the argument lies in [1/p - 1, 0].
-    logs = np.log1p(logs / order - size)
+    np.subtract(logs, size, out=logs)
+    np.log1p(logs, out=logs)
     return np.copysign(logs, x, out=x)
 
 

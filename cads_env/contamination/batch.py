@@ -87,7 +87,7 @@ class ReadBatch:
 
     def uniform(self, at: Ints, slot: int = 2) -> Floats:
         """A uniform number in [0, 1) for each read in `at`, from tape slot 2 or 3."""
-        return uniforms(scrambled(self.states[at], slot))
+        return uniforms(scrambled(self.states.take(at), slot))
 
 
 @runtime_checkable

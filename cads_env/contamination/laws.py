@@ -52,7 +52,8 @@ class CoinLaw:
         """Change the reads that are touched, in place."""
         reads, at = batch.clean, self.touched(batch)
         if self.mode == "add":
-            reads[at] += self._amount(batch, at)
+            # `take` gathers faster than an index, and an in-place addition would index twice.
+            reads[at] = reads.take(at) + self._amount(batch, at)
         else:
             reads[at] = self._amount(batch, at)
         return reads

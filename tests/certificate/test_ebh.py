@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cads_env.certificate import bh, e_bh, log_evidence, naive_bh, solve_cap
-from cads_env.certificate.ebh import cut_log_e, has_repeats, log_bar
+from cads_env.certificate.ebh import cut_log_e, cuts_log_e, cuts_p, has_repeats, log_bar
 from cads_env.errors import CertificateError, ReadError
 
 levels = st.sampled_from([0.05, 0.1, 0.125, 0.2, 0.5])
@@ -108,6 +108,19 @@ def test_threshold_is_the_bar_of_the_number_declared(log_e: list[float], q: floa
     cut = cut_log_e(np.array(log_e), q, m)
     count = len(cut.positions)
     assert cut.threshold == (log_bar(m, q, count) if count else math.inf)
+
+
+@given(log_values, st.lists(levels, min_size=1, max_size=4))
+def test_cuts_at_several_levels_are_those_at_each_alone(
+    log_e: list[float], qs: list[float]
+) -> None:
+    values, m = np.array(log_e), len(log_e) + 3
+    for q, cut in zip(qs, cuts_log_e(values, qs, m), strict=True):
+        assert cut.positions.tolist() == e_bh(values, q, m=m, indices=np.arange(m - 3)).tolist()
+        assert cut.threshold == cut_log_e(values, q, m).threshold
+    p = np.exp(-np.abs(values))
+    for q, cut in zip(qs, cuts_p(p, qs, m), strict=True):
+        assert cut.positions.tolist() == bh(p, q, m=m, indices=np.arange(m - 3)).tolist()
 
 
 def test_unread_candidates_are_never_declared_at_a_level_next_to_one() -> None:

@@ -10,6 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cads_env.certificate import log_evidence, log_increment, solve_cap
+from cads_env.certificate.cap import working_model
+from cads_env.certificate.evidence import capped_increments, sums_by_slot
+from cads_env.certificate.zhou_liu import ZhouLiuIncrement, zhou_liu_log_evidence
 from cads_env.errors import CertificateError, ReadError, RecordError
 
 reads = st.floats(-1e300, 1e300)
@@ -119,6 +122,22 @@ def test_rows_of_a_batch_equal_single_campaigns_across_blocks() -> None:
     together = log_evidence(values, slots, size=50, cap=3.2)
     alone = [log_evidence(v, w, size=50, cap=3.2) for v, w in zip(values, slots, strict=True)]
     assert together.tobytes() == np.stack(alone).tobytes()
+
+
+def test_sums_taken_together_are_those_taken_alone() -> None:
+    rng = np.random.default_rng(5)
+    values, slots = rng.standard_normal((3, 40_000)), rng.integers(0, 50, (3, 40_000))
+    model = working_model(0.7, 0.5)
+    terms = [capped_increments(model, math.log(2.5)), ZhouLiuIncrement(epsilon=0.1)]
+    together = sums_by_slot(values, slots, [*terms, capped_increments(model, math.inf)], size=50)
+    for row in range(3):
+        y, at = values[row], slots[row]
+        alone = [
+            log_evidence(y, at, size=50, cap=2.5),
+            zhou_liu_log_evidence(y, at, size=50, epsilon=0.1),
+            log_evidence(y, at, size=50, cap=math.inf),
+        ]
+        assert [sums[row].tobytes() for sums in together] == [one.tobytes() for one in alone]
 
 
 def test_campaigns_without_reads_have_evidence_one() -> None:
