@@ -5,11 +5,13 @@ Never checks what a study makes of its settings; that is the study's own work.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import resources
 from typing import Any
 
-from cads_env.errors import StudyError, suggest
+from cads_env.errors import CadsError, StudyError, suggest
+from cads_env.studies.shapes import fitted
 from cads_env.studies.study import Config
 from cads_env.values import load_yaml
 
@@ -19,10 +21,11 @@ def load_config(study: str, changes: Mapping[str, Any] | None = None) -> Config:
 
     Args:
         study: Name of the study.
-        changes: New values by name.
+        changes: New values by name; a mapping changes the entries that it names.
 
     Raises:
-        StudyError: There is no such config, or it has no such setting.
+        StudyError: There is no such config, it has no such setting, or a value has another shape
+            than the one that ships.
     """
     path = resources.files("cads_configs") / "studies" / f"{study}.yaml"
     try:
@@ -34,5 +37,33 @@ def load_config(study: str, changes: Mapping[str, Any] | None = None) -> Config:
         if name not in config:
             msg = f"Study {study!r} has no setting {name!r}. {suggest(name, config)}"
             raise StudyError(msg)
-        config[name] = value
+        config[name] = fitted(name, value, config[name])
     return config
+
+
+@contextmanager
+def settings_in_use(study: str, config: Config) -> Iterator[None]:
+    """Turn what changed settings break into an error that says so; other faults pass.
+
+    Args:
+        study: Name of the study.
+        config: Its config.
+
+    Raises:
+        StudyError: Settings that differ from the shipped ones cannot be used.
+    """
+    try:
+        yield
+    except CadsError:
+        raise
+    except Exception as error:
+        shipped = load_config(study)
+        changed = [name for name in config if config[name] != shipped.get(name)]
+        if not changed:
+            raise
+        msg = (
+            f"The changed settings of study {study!r} ({', '.join(changed)}) cannot be used: "
+            f"{type(error).__name__}: {error}. cads_configs/studies/{study}.yaml shows what they "
+            "look like."
+        )
+        raise StudyError(msg) from error

@@ -6,11 +6,16 @@ The same rows come out whatever the executor and the number of processes. Writes
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from cads_env.errors import StudyError
 from cads_env.run.executors import Executor, in_order
 from cads_env.studies.catalogue import load_study
+from cads_env.studies.config import settings_in_use
 from cads_env.studies.study import Cell, Config, Row, Study, Summary
+
+MOST_ROWS: Final = 10_000_000
+"""A study with more rows is refused as a mistake."""
 
 
 class Unit(NamedTuple):
@@ -67,14 +72,25 @@ class StudyRows(NamedTuple):
             items: Names of its items.
             seeds: Play this many seeds of every cell instead of the config's number; cells that
                 are exact keep their one.
+
+        Raises:
+            StudyError: The settings cannot be used, or ask for too much.
         """
-        cells = [
-            cell
-            if seeds is None or len(cell.seeds) <= 1
-            else cell._replace(seeds=range(cell.seeds.start, cell.seeds.start + seeds))
-            for cell in study.cells(config, items)
-        ]
-        return cls(study, config, tuple(items), tuple(cells))
+        with settings_in_use(study.name, config):
+            cells = [
+                cell
+                if seeds is None or len(cell.seeds) <= 1
+                else cell._replace(seeds=range(cell.seeds.start, cell.seeds.start + seeds))
+                for cell in study.cells(config, items)
+            ]
+        plan = cls(study, config, tuple(items), tuple(cells))
+        if plan.campaigns > MOST_ROWS:
+            msg = (
+                f"Study {study.name!r} would play {plan.campaigns:,} campaigns; expected at most "
+                f"{MOST_ROWS:,}. Give fewer --seeds."
+            )
+            raise StudyError(msg)
+        return plan
 
     @property
     def campaigns(self) -> int:
@@ -115,13 +131,14 @@ def play_study(
     summary = summary_of(plan.cells)
     units: Sequence[Unit] = list(plan.units())
     work = StudyWork(plan.study.name)
-    for unit, rows in in_order(work, units, executor=executor or Executor()):
-        for seed, row in zip(unit.seeds, rows, strict=True):
-            summary.add(unit.cell, row)
-            if keep is not None:
-                keep(unit.cell, seed, row)
-        if progress is not None:
-            progress(len(rows))
+    with settings_in_use(plan.study.name, plan.config):
+        for unit, rows in in_order(work, units, executor=executor or Executor()):
+            for seed, row in zip(unit.seeds, rows, strict=True):
+                summary.add(unit.cell, row)
+                if keep is not None:
+                    keep(unit.cell, seed, row)
+            if progress is not None:
+                progress(len(rows))
     return summary
 
 

@@ -9,17 +9,18 @@ import csv
 import hashlib
 import io
 import math
+import reprlib
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
-
-import yaml
 
 from cads_env.errors import CadsError, StudyError, error_text
 from cads_env.report.studies.content import build_items
 from cads_env.report.studies.folder import (
     CONFIG,
     ROWS_FILE,
+    check_regular,
     folder_texts,
     read_manifest,
     read_rows,
@@ -28,6 +29,7 @@ from cads_env.studies.catalogue import load_study
 from cads_env.studies.manifest import cell_json, plain, sha256_of_json, study_manifest
 from cads_env.studies.play import StudyRows, StudyWork, Unit, summary_of
 from cads_env.studies.study import Cell, Summary
+from cads_env.values import load_yaml
 
 Problem = str
 """What is wrong, in one sentence that names the place."""
@@ -58,31 +60,60 @@ def check_folder(folder: str | Path, *, replay: int = 0) -> list[Problem]:
     problems = [*_config_problems(place, manifest), *_stale(plan, manifest)]
     summary, found = _rows(place, plan)
     problems += found
-    digest = hashlib.sha256((place / ROWS_FILE).read_bytes()).hexdigest()
-    if digest != manifest.get("rows_sha256"):
+    if not _is_hashed(place / ROWS_FILE, manifest):
         problems.append(f"{ROWS_FILE} was changed: its SHA-256 is not the manifest's.")
     if found:
         # Aggregates of incomplete rows would only repeat what is said already.
         return problems
     problems += _differences(place, plan, summary, manifest)
-    problems += _replayed(place, plan, replay)
-    return problems
+    # What does not hold together is not played: its manifest may name anything.
+    return problems or list(_replayed(place, plan, replay))
+
+
+def _is_hashed(path: Path, manifest: Mapping[str, Any]) -> bool:
+    """Whether a file of rows is the one that the manifest hashed."""
+    try:
+        check_regular(path)
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == manifest.get("rows_sha256")
+    except OSError:
+        return False
 
 
 def _plan_of(manifest: Mapping[str, Any]) -> StudyRows:
     study = load_study(manifest["study"])
-    cells = tuple(
-        Cell(c["name"], c["settings"], range(*c["seeds"]), c["absent"]) for c in manifest["cells"]
-    )
+    cells = tuple(map(_cell, manifest["cells"]))
     return StudyRows(study, manifest["config"], tuple(manifest["items"]), cells)
+
+
+def _cell(value: object) -> Cell:
+    """A cell as `cell_json` writes it.
+
+    Raises:
+        ValueError: It is none.
+    """
+    match value:
+        case {
+            "name": str(name),
+            "settings": dict(settings),
+            "seeds": [int(first), int(stop)],
+            "absent": str(absent),
+        } if 0 <= first <= stop < 1 << 62 and not isinstance(stop, bool):
+            return Cell(name, settings, range(first, stop), absent)
+    msg = (
+        f"a cell is {reprlib.repr(value)}; expected its name, settings, seeds (the first one and "
+        "the one after the last) and absent"
+    )
+    raise ValueError(msg)
 
 
 def _config_problems(place: Path, manifest: Mapping[str, Any]) -> Iterator[Problem]:
     if sha256_of_json(manifest["config"]) != manifest.get("config_sha256"):
         yield "The manifest's config is not the one that it hashed."
     try:
-        written = yaml.safe_load((place / CONFIG).read_text("utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        check_regular(place / CONFIG)
+        written = load_yaml((place / CONFIG).read_text("utf-8"))
+    except (OSError, ValueError) as error:
         yield f"{CONFIG} cannot be read: {error_text(error)}."
         return
     if written != manifest["config"]:
@@ -136,10 +167,11 @@ def _rows(place: Path, plan: StudyRows) -> tuple[Summary, list[Problem]]:
     except StudyError as error:
         problems.append(str(error))
     for name, cell in cells.items():
-        missing = sorted(set(cell.seeds) - seen[name])
+        missing = len(cell.seeds) - len(seen[name])
         if missing:
-            listed = ", ".join(map(str, missing[:_MOST_LISTED]))
-            more = f" and {len(missing) - _MOST_LISTED} more" if len(missing) > _MOST_LISTED else ""
+            first = islice((seed for seed in cell.seeds if seed not in seen[name]), _MOST_LISTED)
+            listed = ", ".join(map(str, first))
+            more = f" and {missing - _MOST_LISTED:,} more" if missing > _MOST_LISTED else ""
             problems.append(f"Cell {name!r} is incomplete: seeds {listed}{more} are missing.")
     return summary, problems
 
@@ -183,6 +215,7 @@ def _differences(
         return
     for name, text in texts.items():
         try:
+            check_regular(place / name)
             there = (place / name).read_text("utf-8")
         except (OSError, ValueError) as error:
             yield f"{name} cannot be read: {error_text(error)}."

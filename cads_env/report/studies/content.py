@@ -14,6 +14,7 @@ from cads_env.report.content import Block, Listing, Paragraph, Report, Section
 from cads_env.report.content import Table as Page
 from cads_env.report.figures.chart import draw_chart
 from cads_env.report.wording import UNDEFINED, counted
+from cads_env.studies.config import settings_in_use
 from cads_env.studies.play import StudyRows
 from cads_env.studies.study import Summary
 from cads_env.studies.tables import Chart, Entry, Table, Verdict
@@ -108,7 +109,8 @@ def verdicts_of(built: Mapping[str, Table | Chart]) -> Counter[Verdict]:
 
 def build_items(plan: StudyRows, summary: Summary) -> dict[str, Table | Chart]:
     """The tables and charts of a study, by item name."""
-    return {name: plan.study.items[name](plan.config, summary) for name in plan.items}
+    with settings_in_use(plan.study.name, plan.config):
+        return {name: plan.study.items[name](plan.config, summary) for name in plan.items}
 
 
 def build_study_report(

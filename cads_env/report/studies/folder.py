@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -35,6 +36,10 @@ CONFIG: Final = "config.yaml"
 REPORT: Final = "REPORT.html"
 DEFAULT_ROOT: Final = "studies"
 _PARTIAL: Final = ".partial"
+_LONGEST_LINE: Final = 1 << 20
+"""Characters of a line of rows; a real one has thousands at most."""
+_LARGEST_FILE: Final = 1 << 26
+"""Bytes of a table, figure, report or manifest that is read."""
 
 
 class StudyFolder(NamedTuple):
@@ -149,6 +154,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     try:
+        check_regular(path)
         manifest = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         msg = f"{str(folder)!r} holds no readable {MANIFEST} of a study: {error_text(error)}."
@@ -163,21 +169,38 @@ def read_rows(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line number and content of every row.
 
     Raises:
-        StudyError: A line is no JSON object, or the file cannot be read.
+        StudyError: A line is no JSON object or longer than any row, or the file cannot be read.
     """
     path = folder / ROWS_FILE
     number = 0
     try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                row = json.loads(line)
+        check_regular(path)
+        with path.open(encoding="utf-8", newline="\n") as file:
+            while line := file.readline(_LONGEST_LINE):
+                number += 1
+                row = json.loads(line) if len(line) < _LONGEST_LINE else None
                 if not isinstance(row, dict):
-                    msg = f"{str(path)!r}, line {number}, is no JSON object; put a copy back."
+                    msg = f"{str(path)!r}, line {number}, is no row of a study; put a copy back."
                     raise StudyError(msg)
                 yield number, row
     except (OSError, ValueError, RecursionError) as error:
         msg = f"{str(path)!r} cannot be read after line {number}: {error_text(error)}."
         raise StudyError(msg) from error
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what is there but no plain file of a usual size: a pipe would be waited for.
+
+    Raises:
+        OSError: It is not there, is no plain file, or is larger than any file of a study but rows.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        msg = f"{path.name} is no plain file"
+        raise OSError(msg)
+    if path.name != ROWS_FILE and found.st_size > _LARGEST_FILE:
+        msg = f"{path.name} has {found.st_size:,} bytes, more than a study writes"
+        raise OSError(msg)
 
 
 class _Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +124,11 @@ def _manifest(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], No
     return damage
 
 
+def _pipe(folder: Path) -> None:
+    (folder / "REPORT.html").unlink()
+    os.mkfifo(folder / "REPORT.html")
+
+
 def _forget_registry(manifest: dict[str, Any]) -> None:
     manifest["registries"]["synthetic-depmap-6000/0"]["oracle_hash"] = "0" * 64
 
@@ -153,6 +159,14 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "other settings": (
         _manifest(lambda m: m["cells"][0]["settings"].update(epsilon=0.5)),
         "other settings"),
+    "rows away": (lambda f: (f / "rows.jsonl").unlink(), "rows.jsonl' cannot be read"),
+    "a pipe": (_pipe, "no plain file"),
+    "a line without end": (lambda f: (f / "rows.jsonl").write_text("[" * 2_000_000), "no row"),
+    "endless seeds": (
+        _manifest(lambda m: m["cells"][0].update(seeds=[0, 10**15])), "999,999,999,999,984 more"),
+    "seeds in steps": (_manifest(lambda m: m["cells"][0].update(seeds=[0, 4, 2])), "a cell is"),
+    "an odd name": (_manifest(lambda m: m["cells"][0].update(name=["a"])), "a cell is"),
+    "an alias": (_edit("config.yaml", lambda t: f"{t}a: &a [x]\nb: *a\n"), "uses an alias"),
     "an unknown study": (_manifest(lambda m: m.update(study="astrology")), "does not describe"),
 }  # fmt: skip
 
