@@ -5,7 +5,9 @@ Campaigns are played without a proposer. Never declares and never scores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from cads_env.campaign import evidence_rule, play
 from cads_env.certificate.cap import contamination_bound
 from cads_env.channel import Channel
 from cads_env.contamination import BoundCheck, Watch
-from cads_env.protocol import Protocol
+from cads_env.protocol import Protocol, load_protocol
 from cads_env.record import RecordBatch
 from cads_env.registry import Oracle, Registry
 from cads_env.screen import Screen
@@ -47,7 +49,7 @@ def play_watched(
 
 def bound_check(
     pair: tuple[Registry, Oracle],
-    protocol: Protocol,
+    protocol: str | Path | Mapping[str, Any] | Protocol,
     seeds: Sequence[int],
     *,
     epsilon_bar: float | None = None,
@@ -58,7 +60,7 @@ def bound_check(
 
     Args:
         pair: Registry and oracle.
-        protocol: Its law must have `rates`.
+        protocol: As `load_protocol` takes it; its law must have `rates`.
         seeds: Campaign seeds, at least one.
         epsilon_bar: The bound, in [0, 1]; None for that of the protocol's certificate.
 
@@ -69,12 +71,13 @@ def bound_check(
         ProtocolError: The law cannot be used, or does not say how likely contamination is.
         CertificateError: `epsilon_bar` is outside [0, 1].
     """
-    bound = protocol.certificate.epsilon_bar if epsilon_bar is None else epsilon_bar
+    rules = load_protocol(protocol)
+    bound = rules.certificate.epsilon_bar if epsilon_bar is None else epsilon_bar
     bound = contamination_bound(bound)
     watches = []
     for start in range(0, len(seeds), _TOGETHER):
         some = list(seeds[start : start + _TOGETHER])
-        watches.append(play_watched([pair] * len(some), some, protocol)[1])
+        watches.append(play_watched([pair] * len(some), some, rules)[1])
     reads = sum(int(watch.reads.sum()) for watch in watches)
     return BoundCheck(
         epsilon_bar=bound,

@@ -25,7 +25,7 @@ from cads_env.run import evaluate
 from cads_env.score import TWINS, TwinCache, play_reference, play_twin, resolve_certificate
 from cads_env.testing import tiny_protocol, tiny_registry
 from cads_env.wrappers import CertificateWrapper, make_twin
-from cads_env.wrappers.certificate import OUTCOME_KEYS
+from cads_env.wrappers.certificate import AUDIT_KEYS, OUTCOME_KEYS
 from tests.envs.campaigns import SMALL, action_in, same, some_action, tiny_panel
 
 PAIR = tiny_registry()
@@ -225,6 +225,8 @@ def test_an_environment_shows_nothing_of_its_controls_before_the_end() -> None:
         steps: list[Any] = [env.reset(seed=2)]
         for round in range(4):
             steps.append(env.step(action_in(env, round)))
+        # The audit's own keys are there from the start and say nothing.
+        assert all(info.pop(key, 0) == 0 for *_, info in steps for key in AUDIT_KEYS)
         returned.append(steps)
     assert same(returned[0], returned[1])
     assert same(returned[0], returned[2])
@@ -321,3 +323,15 @@ def test_an_audit_without_controls_is_refused_before_the_first_read() -> None:
         resolve_certificate(Certificate(audit=AuditCap()), tiny_protocol())
     with pytest.raises(CertificateError, match=r"audit is a AuditCap; gym.make takes a mapping"):
         gym.make("CADSScreen-v0", registry=SMALL, audit_controls=3, audit=AuditCap())
+
+
+def test_the_info_of_an_audited_environment_tells_of_its_audit_at_the_end() -> None:
+    env = make(tiny_panel(), tiny_protocol(audit_controls=12), audit=True)
+    _, first = env.reset(seed=2)
+    terminated = False
+    while not terminated:
+        *_, terminated, _, info = env.step(action_in(env, 0))
+    assert list(info) == list(first)
+    assert 0 <= info["audit_flags"] <= 12
+    assert 0 < info["audit_bound"] <= 1
+    assert first["audit_bound"] == 0.0

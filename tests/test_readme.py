@@ -19,7 +19,7 @@ def _blocks(language: str) -> list[str]:
 def test_python_examples_run_from_top_to_bottom(capsys: pytest.CaptureFixture[str]) -> None:
     namespace: dict[str, Any] = {"__name__": "readme"}
     blocks = _blocks("python")
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         exec(compile(block, "README.md", "exec"), namespace)
     printed = capsys.readouterr().out

@@ -160,7 +160,11 @@ def _words(plan: AuditPlan, controls: int, epsilon: float) -> list[str]:
 def _meaning(planned: PlannedTiming, plan: AuditPlan, controls: int, epsilon: float) -> str:
     blind = plan.blind
     saved = blind.reads[0] - planned.reads[0]
-    if saved == 0.0 or math.isnan(saved):
+    if planned.reads[0] == math.inf:
+        worth = "no number of reads, unlike" if blind.reads[0] < math.inf else "no number, as"
+    elif blind.reads[0] == math.inf:
+        worth = f"{planned.reads[0]:.0f} reads, and is out of reach"
+    elif saved == 0.0:
         worth = "as many reads as"
     else:
         word = "fewer" if saved > 0 else "more"

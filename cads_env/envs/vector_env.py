@@ -37,7 +37,7 @@ from cads_env.panel import Panel
 from cads_env.protocol import Protocol
 from cads_env.registry import Oracle, Registry
 from cads_env.screen import Screen
-from cads_env.wrappers.certificate import UNSCORED, check_reward, settle
+from cads_env.wrappers.certificate import check_reward, settle, unscored
 
 
 @dataclass
@@ -297,7 +297,7 @@ class ScreenVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):
         for cohort in self._cohorts:
             pairs = zip(observations(cohort.screen), infos(cohort.screen), strict=True)
             for row, (observation, info) in zip(cohort.rows.tolist(), pairs, strict=True):
-                seen[row], notes[row] = observation, info | UNSCORED
+                seen[row], notes[row] = observation, info | unscored(self.certificate)
         return seen, notes
 
     def _batched(self, seen: list[Observation], notes: list[Info]) -> tuple[Any, Info]:

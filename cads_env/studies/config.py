@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 
 from cads_env.errors import CadsError, StudyError, suggest
-from cads_env.studies.shapes import fitted
+from cads_env.studies.shapes import fitted, plain
 from cads_env.studies.study import Config
 from cads_env.values import load_yaml
 
@@ -29,7 +29,8 @@ def load_config(study: str, changes: Mapping[str, Any] | None = None) -> Config:
     """
     path = resources.files("cads_configs") / "studies" / f"{study}.yaml"
     try:
-        config: dict[str, Any] = load_yaml(path.read_text("utf-8"))
+        # As JSON gives it back, so that a config read from a manifest equals the one that was used.
+        config: dict[str, Any] = plain(load_yaml(path.read_text("utf-8")))
     except (OSError, ValueError) as error:
         msg = f"The config of study {study!r} cannot be read: {error}."
         raise StudyError(msg) from error
@@ -37,7 +38,7 @@ def load_config(study: str, changes: Mapping[str, Any] | None = None) -> Config:
         if name not in config:
             msg = f"Study {study!r} has no setting {name!r}. {suggest(name, config)}"
             raise StudyError(msg)
-        config[name] = fitted(name, value, config[name])
+        config[name] = plain(fitted(name, value, config[name]))
     return config
 
 

@@ -152,7 +152,7 @@ def _entries(config: Config, summary: Summary, cell: str) -> list[Entry]:
             ours=summary.mean(cell, "reads"),
             published=reads if reference else None,
             expected=None if reads is None else (reads, reads),
-            note=note,
+            is_own=_is_own(cell),
         )
     )
     return entries
@@ -185,7 +185,13 @@ def _entry(
         # Other candidates make another screen, of which validity is expected all the same.
         note=note if is_other else "",
         is_open=is_other and bool(note),
+        is_own=_is_own(cell),
     )
+
+
+def _is_own(cell: str) -> bool:
+    """Whether a cell is of the reader's own files; see `cross_registries`."""
+    return cell.startswith("your ")
 
 
 def _reference(config: Config, cell: str) -> Mapping[str, Any]:

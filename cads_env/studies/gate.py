@@ -118,7 +118,7 @@ def gate(config: Config, summary: Summary) -> Table:
             known: dict[str, float] = {}
             control: float | None = None
             if is_published and arm == NOTHING:
-                known = config["published"][NOTHING].get(budget, {})
+                known = config["published"][NOTHING].get(str(budget), {})
                 control = config["expected"]["control"]
             cell, labels = _name("gate", protocol, arm), (preset, f"{budget}x", _title(arm))
             entries += _gate_rows(summary, cell, labels, known, control)
@@ -204,13 +204,13 @@ def budgets(config: Config, summary: Summary) -> Table:
     expected, published = config["expected"], config["published"]
     for protocol, (preset, budget) in _protocols(config).items():
         is_published = preset == published["protocol"]
-        known = published[NOTHING].get(budget, {}) if is_published else {}
+        known = published[NOTHING].get(str(budget), {}) if is_published else {}
         cell, labels = _name("budget", protocol, NOTHING), (preset, f"{budget}x", _title(NOTHING))
         entries.append(
             _mean(
                 summary, cell, "true_full", labels, "true",
                 published=known.get("full"),
-                expected=_pair(expected[NOTHING].get(budget)) if is_published else None,
+                expected=_pair(expected[NOTHING].get(str(budget))) if is_published else None,
             )
         )  # fmt: skip
         for arm in (*config["arms"], EFFECT_RANKED):

@@ -14,6 +14,7 @@ from cads_env import __version__
 from cads_env.protocol import load_protocol
 from cads_env.studies.play import StudyRows
 from cads_env.studies.registries import registry_of
+from cads_env.studies.shapes import plain
 from cads_env.studies.study import Cell
 
 KIND: Final = "cads-study"
@@ -49,11 +50,6 @@ def cell_json(cell: Cell) -> dict[str, Any]:
         "seeds": [cell.seeds.start, cell.seeds.stop],
         "absent": cell.absent,
     }
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON gives it back: tuples as lists."""
-    return json.loads(json.dumps(value))
 
 
 def sha256_of_json(value: Any) -> str:

@@ -26,7 +26,7 @@ def play_cell(settings: Mapping[str, Any], seeds: Sequence[int]) -> list[Row]:
     """The rows of some seeds under one epsilon.
 
     Args:
-        settings: `registry`, `protocol`, `epsilon` and `qs`.
+        settings: `registry`, `protocol`, `epsilon`, `qs` and `lam`.
         seeds: Campaign seeds.
 
     Returns:
@@ -37,10 +37,14 @@ def play_cell(settings: Mapping[str, Any], seeds: Sequence[int]) -> list[Row]:
     batch = play(open_screen([pair] * len(seeds), list(seeds), protocol), [None] * len(seeds))
     certificate = Certificate(epsilon_bar=settings["epsilon"])
     reads = int(batch.values.shape[1])
-    return [
-        {"reads": reads, **row}
-        for row in judge(batch, pair[1].labels, certificate=certificate, qs=settings["qs"])
-    ]
+    judged = judge(
+        batch,
+        pair[1].labels,
+        certificate=certificate,
+        qs=settings["qs"],
+        lam=settings.get("lam"),
+    )
+    return [{"reads": reads, **row} for row in judged]
 
 
 def cells(config: Config, items: Collection[str]) -> list[Cell]:
@@ -54,6 +58,7 @@ def cells(config: Config, items: Collection[str]) -> list[Cell]:
                 "protocol": config["protocol"],
                 "epsilon": epsilon,
                 "qs": config["qs"],
+                "lam": config["lam"],
             },
             range(config["seeds"]),
         )

@@ -6,6 +6,7 @@ entries look like, a mapping with the keys that it knows. Never says what a sett
 
 from __future__ import annotations
 
+import json
 import math
 import reprlib
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,11 @@ from cads_env.errors import StudyError, suggest
 
 _LARGEST: Final = 1_000_000_000
 """Whole numbers above this are slips of the keyboard."""
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON gives it back: tuples as lists, keys as texts."""
+    return json.loads(json.dumps(value))
 
 
 def fitted(name: str, value: Any, shipped: Any) -> Any:
@@ -33,7 +39,7 @@ def fitted(name: str, value: Any, shipped: Any) -> Any:
     """
     if isinstance(shipped, Mapping) and isinstance(value, Mapping):
         laid = dict(shipped)
-        for key, inner in value.items():
+        for key, inner in ((str(key), inner) for key, inner in value.items()):
             if key not in shipped:
                 msg = f"{name} has no entry {key!r}. {suggest(str(key), map(str, shipped))}"
                 raise StudyError(msg)
@@ -70,8 +76,8 @@ def _merged(examples: Sequence[Any]) -> list[Any]:
 
 def _unlike(value: Any, example: Any) -> str:
     if example is None:
-        plain = value is None or isinstance(value, (str, list, Mapping))
-        return "" if plain else "expected a text, a list or nothing"
+        free = value is None or isinstance(value, (str, float, int, list, Mapping))
+        return "" if free and not isinstance(value, bool) else "expected a value or nothing"
     if isinstance(example, bool):
         return "" if isinstance(value, bool) else "expected true or false"
     if isinstance(example, int):

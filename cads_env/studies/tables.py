@@ -29,6 +29,7 @@ class Entry:
         expected: Lowest and highest figure that agrees; None where nothing is expected.
         note: What the published text leaves open, where we differ; or a remark.
         is_open: Whether the note says why a difference is to be expected.
+        is_own: Whether it is of the reader's own files, and shown wherever there is room for few.
     """
 
     row: tuple[str, ...]
@@ -39,6 +40,7 @@ class Entry:
     expected: tuple[float, float] | None = None
     note: str = ""
     is_open: bool = False
+    is_own: bool = False
 
     @property
     def difference(self) -> float | None:

@@ -23,7 +23,10 @@ from cads_env.wrappers.screen_of import screen_of
 REWARDS: Final = ("net", "certified", "none")
 OUTCOME_KEYS: Final = tuple(field.name for field in dataclasses.fields(Outcome))
 UNSCORED: Final[dict[str, Any]] = {"scored": False} | dict.fromkeys(OUTCOME_KEYS, 0)
-"""What info holds of the outcome until the end."""
+"""What info holds of the outcome until the end, without an audit; see `unscored`."""
+AUDIT_KEYS: Final = ("audit_flags", "audit_bound")
+"""Keys of info that only an audited certificate adds: flagged controls, and the final bound of
+contamination."""
 
 
 def check_reward(reward: str) -> str:
@@ -63,7 +66,17 @@ def settle(
     outcome = score(record, twin, pair[1], certificate).outcome
     paid = {"net": outcome.net, "certified": outcome.true, "none": 0}[reward]
     values = {name: int(getattr(outcome, name)) for name in OUTCOME_KEYS}
-    return float(paid), {"scored": True} | values
+    audited: dict[str, Any] = {}
+    if certificate.audit is not None:
+        found = certificate.audit_outcome(record)
+        audited = dict(zip(AUDIT_KEYS, (found.flag_count, found.final_bound), strict=True))
+    return float(paid), {"scored": True} | values | audited
+
+
+def unscored(certificate: Certificate) -> dict[str, Any]:
+    """What info holds of the outcome until the end, zeros of every key that comes then."""
+    audited = {} if certificate.audit is None else dict(zip(AUDIT_KEYS, (0, 0.0), strict=True))
+    return UNSCORED | audited
 
 
 def _inner_certificate(env: gym.Env[Any, Any]) -> Certificate | None:
@@ -127,13 +140,13 @@ class CertificateWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
     ) -> tuple[Any, dict[str, Any]]:
         """Start a campaign; see `ScreenEnv.reset`."""
         observation, info = self.env.reset(seed=seed, options=options)
-        return observation, info | UNSCORED
+        return observation, info | unscored(self.certificate)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one round; after the last one, declare, score and pay."""
         observation, _, terminated, truncated, info = self.env.step(action)
         if not terminated:
-            return observation, 0.0, terminated, truncated, info | UNSCORED
+            return observation, 0.0, terminated, truncated, info | unscored(self.certificate)
         screen: Any = self.env.unwrapped
         reward, outcome = settle(
             screen.record,

@@ -34,7 +34,7 @@ def test_what_looks_alike_passes(shipped: Any, value: Any) -> None:
         (1000, -1, "whole number from 0"), (1000, 1.5, "whole number"), (1000, True, "whole"),
         (1000, 10**10, "whole number"), (0.1, math.nan, "finite number"), (0.1, "x", "finite"),
         (0.1, 10**400, "finite number"), ("sweep", "", "a text"), ("sweep", 5, "a text"),
-        (True, 1, "true or false"), (None, 5, "a text, a list"), 
+        (True, 1, "true or false"), (None, True, "a value or nothing"), 
         ([0.1], 0.1, "expected a list"), ([0.1], ["x"], "entry 'x'"),
         (VARIANTS, {"name": "c"}, "a list"), (VARIANTS, [{"delta": 1}], "'name' is missing"),
         (VARIANTS, [{"name": "c", "dleta": 1}], "'delta'"), (VARIANTS, [[]], "expected a mapping"),

@@ -26,8 +26,9 @@ from cads_env.report.studies.folder import (
     read_rows,
 )
 from cads_env.studies.catalogue import load_study
-from cads_env.studies.manifest import cell_json, plain, sha256_of_json, study_manifest
+from cads_env.studies.manifest import cell_json, sha256_of_json, study_manifest
 from cads_env.studies.play import StudyRows, StudyWork, Unit, summary_of
+from cads_env.studies.shapes import plain
 from cads_env.studies.study import Cell, Summary
 from cads_env.values import load_yaml
 

@@ -13,18 +13,18 @@ from typing import Final
 from cads_env.report.content import Block, Listing, Paragraph, Report, Section
 from cads_env.report.content import Table as Page
 from cads_env.report.figures.chart import draw_chart
-from cads_env.report.wording import UNDEFINED, counted
+from cads_env.report.wording import UNDEFINED, counted, plain
 from cads_env.studies.config import settings_in_use
 from cads_env.studies.play import StudyRows
 from cads_env.studies.study import Summary
 from cads_env.studies.tables import Chart, Entry, Table, Verdict
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
-    "within": "inside the range that agrees with the published figure",
+    "within": "inside the range that agrees",
     "noise": "outside it by less than three Monte Carlo standard errors",
     "explained": "further outside, and the note says what the published text leaves open",
     "off": "further outside",
-    "no figure": "nothing was published, or nothing is expected",
+    "no figure": "nothing is expected of it",
 }
 """What each verdict means."""
 
@@ -48,7 +48,7 @@ def figure_text(value: float | None) -> str:
 
 
 def entry_cells(entry: Entry) -> tuple[str, ...]:
-    """An entry's texts: labels, measure, ours, MC SE, published, difference, verdict."""
+    """An entry's texts: row, measure, ours, MC SE, published, difference, range, verdict."""
     difference = entry.difference
     shown = UNDEFINED if difference is None else figure_text(difference)
     if difference is not None and difference > 0:
@@ -60,15 +60,24 @@ def entry_cells(entry: Entry) -> tuple[str, ...]:
         figure_text(entry.mc_se),
         figure_text(entry.published),
         shown,
+        range_text(entry),
         entry.verdict,
     )
+
+
+def range_text(entry: Entry) -> str:
+    """The range that agrees, as short as it can be written."""
+    if entry.expected is None:
+        return UNDEFINED
+    low, high = (plain(round(end, 6)) for end in entry.expected)
+    return low if low == high else f"{low} to {high}"
 
 
 def table_page(table: Table) -> tuple[Block, ...]:
     """A table with its caption and notes."""
     labels = len(table.label_columns)
     rows = tuple(entry_cells(entry) for entry in table.entries)
-    words = (*range(1, labels + 1), labels + 5)
+    words = (*range(1, labels + 1), labels + 6)
     blocks: list[Block] = []
     if table.caption:
         blocks.append(Paragraph(table.caption))
@@ -77,7 +86,7 @@ def table_page(table: Table) -> tuple[Block, ...]:
             caption="Ours beside the published figures.",
             columns=(
                 *table.label_columns, "measure", "ours", "MC SE", "published", "difference",
-                "verdict",
+                "agrees", "verdict",
             ),
             rows=rows,
             words=words,

@@ -25,8 +25,9 @@ from cads_env.report.html import html_page
 from cads_env.report.studies.content import build_items, build_study_report
 from cads_env.report.studies.forms import item_files
 from cads_env.run.executors import Executor
-from cads_env.studies.manifest import KIND, plain, study_manifest
+from cads_env.studies.manifest import KIND, study_manifest
 from cads_env.studies.play import StudyRows, play_study, summary_of
+from cads_env.studies.shapes import plain
 from cads_env.studies.study import Row, Summary
 from cads_env.studies.tables import Chart, Table
 

@@ -35,7 +35,7 @@ def study_tables(study: StudyFolder) -> Iterator[RenderableType]:
 
 
 def _grid(table: Table) -> Grid:
-    judged = [entry for entry in table.entries if entry.expected is not None]
+    judged = [entry for entry in table.entries if entry.expected is not None or entry.is_own]
     shown = judged or list(table.entries)[:_MOST_ROWS]
     left_out = len(table.entries) - len(shown)
     grid = Grid(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -45,7 +45,7 @@ def _grid(table: Table) -> Grid:
     grid.add_column("verdict", no_wrap=True)
     for entry in shown:
         cells = entry_cells(entry)[len(entry.row) :]
-        measure, ours, _, published, difference, verdict = cells
+        measure, ours, _, published, difference, _, verdict = cells
         what = f"{' / '.join(entry.row)}: {measure}"
         # Texts as they are: brackets in a label are no markup.
         style = Text(verdict, style=_STYLES.get(verdict, ""))
