@@ -33,7 +33,8 @@ _SMALL_REMAINDERS: Final = np.array(
 )
 """r(k) below the series; see `_remainder`."""
 
-_LARGEST_COUNT: Final = 10_000_000
+_LARGEST_COUNT: Final = (1 << 23) - 1
+"""Times `STEPS` it is still a 64-bit integer."""
 """Controls of one audit, at most; far beyond any assay, and within the accuracy stated above."""
 
 

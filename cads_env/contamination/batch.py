@@ -1,7 +1,9 @@
 """What a contamination law is given: the context of reads about to pass it, and what it must do.
 
-A law sees each read's own candidate, coin and past, and no other candidate. Whatever it draws comes
-from the tape, so a read stays a function of campaign, candidate, visit and past.
+A law is handed the context of all reads of a round, and may use of it each read's own campaign,
+candidate, coin and past: what it takes from another's makes a read depend on what is played beside.
+Whatever it draws comes from the tape, so a read stays a function of campaign, candidate, visit and
+past.
 """
 
 from __future__ import annotations

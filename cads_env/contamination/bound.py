@@ -7,6 +7,7 @@ reads that were contaminated. It changes no read.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,8 +41,17 @@ class BoundCheck:
 
     @property
     def holds(self) -> bool:
-        """Whether no null's read was likelier to be contaminated than epsilon_bar."""
-        return self.largest_conditional_rate <= self.epsilon_bar
+        """Whether no null's read was likelier to be contaminated than epsilon_bar.
+
+        The law's word is taken for it only where as many reads were contaminated as it says.
+        """
+        return self.largest_conditional_rate <= self.epsilon_bar and self.keeps_its_word
+
+    @property
+    def keeps_its_word(self) -> bool:
+        """Whether the share of contaminated reads is, within chance, at most what the law says."""
+        se = math.sqrt(self.expected_rate * (1.0 - self.expected_rate) / max(self.reads, 1))
+        return self.marginal_rate <= self.expected_rate + 5.0 * se + 1e-12
 
 
 class Watch:

@@ -107,7 +107,10 @@ class GuardedLaw:
             answer = np.asarray(method(_read_only(batch)))
             wrong = answer.dtype.kind not in "fiub"
             values: Floats = answer.astype(np.float64) if not wrong else np.empty(0)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        # A law's sys.exit() is its mistake, not a reason to end the run unsaid.
+        except BaseException as error:
             msg = (
                 f"Contamination law {quoted(self._name)}: {call}(batch) raised "
                 f"{type(error).__name__}: {said(error)}; {expected} from every batch."

@@ -167,7 +167,7 @@ def _records() -> Iterator[Mapping[str, Any]]:
     for file in _files():
         try:
             data = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
         if _is_record(data):
             yield data
@@ -194,6 +194,7 @@ def _is_record(data: object) -> bool:
     texts = all(
         isinstance(data.get(k), str) for k in ("protocol_hash", "panel", "says", "cads_env")
     )
-    counts = all(type(data.get(k)) is int for k in ("passed", "applicable"))
+    passed, applicable = data.get("passed"), data.get("applicable")
+    counts = type(passed) is int and type(applicable) is int and 0 <= passed <= applicable
     fits = data.get("schema_version") == SCHEMA_VERSION and data.get("verdict") in _STATES
     return texts and counts and fits

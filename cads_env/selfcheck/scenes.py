@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from cads_env.errors import CadsError, RegistryError
 from cads_env.panel import Panel
@@ -33,6 +34,10 @@ LEARNER = "learner"
 PERMUTED = "learner, feedback permuted"
 
 Lists = Mapping[str, tuple[str, ...]]
+
+
+FEWEST_REGISTRIES: Final = 8
+"""Registries from which on claims about structure and names are made of a panel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +183,14 @@ def make_stage(
         cells = _cells(panel, settings)
     except RegistryError:
         without_cells = "the panel's source is no generator with structure and name_information"
+    if cells and len(panel) < FEWEST_REGISTRIES:
+        # A fixed list nets something on any one registry, and its interval over seeds is none over
+        # registries.
+        cells = {}
+        without_cells = (
+            f"the panel has {len(panel)} registries, and what structure and names bring shows over "
+            f"{FEWEST_REGISTRIES} or more"
+        )
     return Stage(
         panel=panel,
         protocol=protocol,

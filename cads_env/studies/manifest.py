@@ -34,6 +34,7 @@ def study_manifest(plan: StudyRows) -> dict[str, Any]:
         "cads_env": __version__,
         "study": plan.study.name,
         "items": list(plan.items),
+        "seeds": plan.seeds,
         "config": dict(plan.config),
         "config_sha256": sha256_of_json(plan.config),
         "cells": [cell_json(cell) for cell in plan.cells],

@@ -53,12 +53,14 @@ class StudyRows(NamedTuple):
         config: Its config.
         items: Names of the items that are asked for.
         cells: Their cells.
+        seeds: The number of seeds that was asked for instead of the config's; None for that.
     """
 
     study: Study
     config: Config
     items: tuple[str, ...]
     cells: tuple[Cell, ...]
+    seeds: int | None = None
 
     @classmethod
     def plan(
@@ -83,7 +85,7 @@ class StudyRows(NamedTuple):
                 else cell._replace(seeds=range(cell.seeds.start, cell.seeds.start + seeds))
                 for cell in study.cells(config, items)
             ]
-        plan = cls(study, config, tuple(items), tuple(cells))
+        plan = cls(study, config, tuple(items), tuple(cells), seeds)
         if plan.campaigns > MOST_ROWS:
             msg = (
                 f"Study {study.name!r} would play {plan.campaigns:,} campaigns; expected at most "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -36,6 +37,11 @@ def _load(text: str) -> tuple[Registry, Oracle]:
     if not isinstance(named, str):
         msg = f"A study's registry is {named!r}; expected a name or a path."
         raise StudyError(msg)
+    for text in (named, *options.values()):
+        # A pipe would be waited for, and a device never ends.
+        if isinstance(text, str) and os.path.exists(text) and not os.path.isfile(text):  # noqa: PTH110, PTH113
+            msg = f"A study's registry names {text!r}, which is no plain file."
+            raise StudyError(msg)
     panel = load_panel(named, **options)
     if len(panel) != 1:
         msg = (

@@ -72,7 +72,7 @@ def test_the_bounds_of_all_looks_hold_together() -> None:
         (lambda: audit_bound(-1, 2), "received -1 flags"),
         (lambda: audit_bound(0.5, 2), "flags is not a count"),
         (lambda: audit_bound(0, 2.0), "n is not a count"),
-        (lambda: audit_bound(0, 10**9), "n <= 10000000"),
+        (lambda: audit_bound(0, 10**9), "n <= 8388607"),
         (lambda: audit_bounds([1, 2], [3, 4, 5]), "do not match"),
         (lambda: audit_bound(0, 2, delta=0.0), "delta"),
         (lambda: audit_bound(0, 2, delta=1.0), "delta"),

@@ -8,8 +8,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import math
 import reprlib
+import sys
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -55,6 +55,7 @@ def check_folder(folder: str | Path, *, replay: int = 0) -> list[Problem]:
     place = Path(folder)
     manifest = read_manifest(place)
     try:
+        sha256_of_json(manifest)
         plan = _plan_of(manifest)
     except (CadsError, KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"manifest.json does not describe a study that this version knows: {error}"]
@@ -84,7 +85,11 @@ def _is_hashed(path: Path, manifest: Mapping[str, Any]) -> bool:
 def _plan_of(manifest: Mapping[str, Any]) -> StudyRows:
     study = load_study(manifest["study"])
     cells = tuple(map(_cell, manifest["cells"]))
-    return StudyRows(study, manifest["config"], tuple(manifest["items"]), cells)
+    if manifest["seeds"] is not None and type(manifest["seeds"]) is not int:
+        msg = f"seeds is {reprlib.repr(manifest['seeds'])}; expected a number or null"
+        raise ValueError(msg)
+    items = tuple(manifest["items"])
+    return StudyRows(study, manifest["config"], items, cells, manifest["seeds"])
 
 
 def _cell(value: object) -> Cell:
@@ -125,7 +130,7 @@ def _stale(plan: StudyRows, manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """Hashes and cells that today's package would not write."""
     try:
         today = plain(study_manifest(plan))
-        planned = StudyRows.plan(plan.study, plan.config, plan.items)
+        planned = StudyRows.plan(plan.study, plan.config, plan.items, seeds=manifest["seeds"])
     except (CadsError, KeyError, TypeError, ValueError, AttributeError) as error:
         yield f"What was played cannot be loaded any more, so hashes are not checked: {error}"
         return
@@ -137,14 +142,20 @@ def _stale(plan: StudyRows, manifest: Mapping[str, Any]) -> Iterator[Problem]:
             yield f"The manifest does not list {kind} {name!r}, which its cells name."
     if today["cads_env"] != manifest.get("cads_env"):
         yield f"Written by cads-env {manifest.get('cads_env')}, this is {today['cads_env']}."
-    # The number of seeds is free; what is played in a cell is not, and none may be left out.
-    expected = {c.name: cell_json(c)["settings"] for c in planned.cells}
-    there = {c.name: cell_json(c)["settings"] for c in plan.cells}
-    for name in expected:
+    expected = {c.name: cell_json(c) for c in planned.cells}
+    there = {c.name: cell_json(c) for c in plan.cells}
+    for name, cell in expected.items():
         if name not in there:
             yield f"Cell {name!r} is missing from the manifest."
-        elif expected[name] != there[name]:
+        elif cell["settings"] != there[name]["settings"]:
             yield f"Cell {name!r} was played with other settings than the config gives."
+        elif there[name]["absent"] and not cell["absent"]:
+            yield f"Cell {name!r} is said to be absent, but it can be played here."
+        elif not there[name]["absent"] and cell["seeds"] != there[name]["seeds"]:
+            yield (
+                f"Cell {name!r} holds the seeds {there[name]['seeds']} (first, end); expected "
+                f"{cell['seeds']}."
+            )
     for name in set(there) - set(expected):
         yield f"Cell {name!r} does not belong to the study."
 
@@ -197,8 +208,9 @@ def _row_problem(
         return f"columns {', '.join(row)} are not those of the cell's first row."
     for name, value in row.items():
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value):
-            return f"{name} is {value!r}; expected a finite number."
+        # Compared as they are: a whole number may be beyond every float.
+        if not is_number or not -sys.float_info.max <= value <= sys.float_info.max:
+            return f"{name} is {reprlib.repr(value)}; expected a finite number."
     return ""
 
 

@@ -63,7 +63,7 @@ def test_a_study_that_is_there_is_read(copy: Path) -> None:
 
 
 def test_another_study_is_not_played_over_unless_it_is_said(copy: Path) -> None:
-    with pytest.raises(StudyError, match=r"another cells.*--replace"):
+    with pytest.raises(StudyError, match=r"another seeds, cells.*--replace"):
         reproduce_into(copy.parent, plan(5))
     study = reproduce_into(copy.parent, plan(5), replace=True)
     assert study.summary.of("epsilon=0.1", "reads").n == 5
@@ -166,6 +166,14 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
         _manifest(lambda m: m["cells"][0].update(seeds=[0, 10**15])), "999,999,999,999,984 more"),
     "seeds in steps": (_manifest(lambda m: m["cells"][0].update(seeds=[0, 4, 2])), "a cell is"),
     "an odd name": (_manifest(lambda m: m["cells"][0].update(name=["a"])), "a cell is"),
+    "a number beyond floats": (
+        _edit("rows.jsonl", lambda t: t.replace("45899", "1" + "0" * 400, 1)), "finite number"),
+    "not a number in the config": (
+        _manifest(lambda m: m["config"].update(qs=[float("nan")])), "does not describe"),
+    "other seeds": (_manifest(lambda m: m["cells"][0].update(seeds=[4, 8])), "holds the seeds"),
+    "fewer seeds": (_manifest(lambda m: m["cells"][0].update(seeds=[0, 1])), "holds the seeds"),
+    "a cell said to be absent": (
+        _manifest(lambda m: m["cells"][0].update(absent="no time")), "said to be absent"),
     "an alias": (_edit("config.yaml", lambda t: f"{t}a: &a [x]\nb: *a\n"), "uses an alias"),
     "an unknown study": (_manifest(lambda m: m.update(study="astrology")), "does not describe"),
 }  # fmt: skip
