@@ -188,8 +188,8 @@ def make_stage(
         # registries.
         cells = {}
         without_cells = (
-            f"the panel has {len(panel)} registries, and what structure and names bring shows over "
-            f"{FEWEST_REGISTRIES} or more"
+            f"what structure and names bring shows over {FEWEST_REGISTRIES} registries or more; "
+            f"the panel has {len(panel)}"
         )
     return Stage(
         panel=panel,

@@ -225,7 +225,7 @@ def _there(place: Path, plan: StudyRows, manifest: dict[str, Any]) -> StudyFolde
     from cads_env.report.studies.check import check_folder
 
     found = read_manifest(place)
-    rows_sha256 = found.pop("rows_sha256", None)
+    found.pop("rows_sha256", None)
     if found != plain(manifest):
         differs = [key for key in manifest if found.get(key) != plain(manifest[key])]
         msg = (
@@ -240,7 +240,6 @@ def _there(place: Path, plan: StudyRows, manifest: dict[str, Any]) -> StudyFolde
             "`cads reproduce check` lists what is wrong; --replace plays it anew."
         )
         raise StudyError(msg)
-    del rows_sha256
     summary = summary_of(plan.cells)
     for _, row in read_rows(place):
         cell = row.pop("cell")
