@@ -66,6 +66,10 @@ class InferenceError(CadsError, ValueError):
     """Numbers given to an interval or a test are not usable; the message names the first."""
 
 
+class ReplayError(CadsError):
+    """What is replayed asks for something else than what was recorded; the message names both."""
+
+
 class RunError(CadsError):
     """A run cannot be started or written as asked."""
 

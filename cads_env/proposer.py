@@ -7,7 +7,7 @@ or an instance number. Never imports a channel, a screen or an oracle.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
@@ -54,6 +54,9 @@ class View:
         slots: Proposals that this round accepts.
         accepted: What the last round accepted of this proposer's answer.
         refused: What the last round refused, with reasons.
+        attempts: Tries that the protocol allows for one round's answer.
+        assay: How a candidate is measured; may be empty.
+        high_means: What it means that a candidate reads high; may be empty.
     """
 
     identifiers: tuple[str, ...] = field(repr=False)
@@ -67,6 +70,9 @@ class View:
     slots: int = 0
     accepted: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    attempts: int = 1
+    assay: str = ""
+    high_means: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the fields (a mapping proxy cannot be pickled)."""
@@ -179,6 +185,45 @@ class Proposer(Protocol):
             ProposerFailed: Infrastructure broke; the campaign is then failed, not scored.
         """
         ...
+
+
+class Journal(Protocol):
+    """What a proposer asked of the world outside in its campaign, and what came back.
+
+    A run hands one to every factory that takes `journal=`; it knows the campaign, the proposer does
+    not. What goes through it survives a kill, is not asked twice, and can be replayed without the
+    world outside.
+    """
+
+    def exchange(
+        self, request: Mapping[str, Any], answer: Callable[[], Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        """The answer to a request: as recorded, where it was answered before; else asked for now.
+
+        Args:
+            request: All that decides the answer, JSON values. A campaign that is played again asks
+                the same in the same order.
+            answer: Asks the world outside; gives JSON values. Numbers under its key `usage`
+                (`tokens_in`, `tokens_out`, `tokens_cached`, `cost`) count against a run's limits.
+
+        Returns:
+            The answer as JSON values.
+
+        Raises:
+            ProposerFailed: `answer` raised it, now or when it was recorded.
+            ReplayError: The record holds another request here, or none when nothing may be asked.
+        """
+        ...
+
+
+class Unrecorded:
+    """The journal of a proposer that plays outside a run: it asks and keeps nothing."""
+
+    def exchange(
+        self, request: Mapping[str, Any], answer: Callable[[], Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        """The answer, asked for now."""
+        return answer()
 
 
 class Nothing:

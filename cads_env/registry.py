@@ -107,6 +107,10 @@ class Registry:
             read.
         side_tables: Public columns by name. By convention `prior` is a score (higher = more
             promising) and `module` is a group label.
+        assay: How a candidate is measured, in words for a proposer; empty where the description
+            says it.
+        high_means: What it means that a candidate reads high, in words for a proposer; empty where
+            nothing but "like a hit" can be said.
     """
 
     name: str
@@ -115,6 +119,8 @@ class Registry:
     side_tables: Mapping[str, SideTable] = field(
         default_factory=lambda: MappingProxyType({}), repr=False
     )
+    assay: str = field(default="", repr=False)
+    high_means: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         """Check identifiers and side tables; see `check_identifiers`."""
@@ -141,9 +147,11 @@ class Registry:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the public part: identifiers, description and side tables."""
+        """SHA-256 of the public part: identifiers, words and side tables."""
         digest = hashlib.sha256()
         _feed(digest, "cads-registry-1", self.description, *self.identifiers)
+        if self.assay or self.high_means:
+            _feed(digest, "words", self.assay, self.high_means)
         for name in sorted(self.side_tables):
             table = self.side_tables[name]
             _feed(digest, name, table.description, table.values.dtype.str)
@@ -151,8 +159,9 @@ class Registry:
         return digest.hexdigest()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the four public fields (a mapping proxy cannot be pickled)."""
-        return (Registry, (self.name, self.identifiers, self.description, dict(self.side_tables)))
+        """Pickle by the public fields (a mapping proxy cannot be pickled)."""
+        tables, words = dict(self.side_tables), (self.assay, self.high_means)
+        return (Registry, (self.name, self.identifiers, self.description, tables, *words))
 
 
 @dataclass(frozen=True, eq=False)

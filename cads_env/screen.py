@@ -205,6 +205,9 @@ class Screen:
             slots=self.proposal_slots,
             accepted=tuple(accepted),
             refused=tuple(Refusal(*entry) for entry in entries if entry[1] != ACCEPTED),
+            attempts=self.protocol.attempts,
+            assay=registry.assay,
+            high_means=registry.high_means,
         )
 
     def step(self, answers: Sequence[Answer | None]) -> None:

@@ -121,14 +121,14 @@ def test_the_signal_of_unread_candidates_changes_nothing_that_a_proposer_sees() 
     assert pickle.dumps(one.views()) == pickle.dumps(other.views())
 
 
-def test_a_view_holds_no_number_but_round_rounds_and_slots() -> None:
+def test_a_view_holds_no_number_but_round_rounds_slots_and_attempts() -> None:
     screen = open_screen([tiny_registry()], [0], tiny_protocol())
     step(screen, [["GENE001"]])
     view = screen.views()[0]
     numbers = {name: v for name in View.__slots__ if isinstance(v := getattr(view, name), int)}
-    assert numbers == {"round": 1, "rounds": 5, "slots": 4}
+    assert numbers == {"round": 1, "rounds": 5, "slots": 4, "attempts": screen.protocol.attempts}
     others = {name for name in View.__slots__ if name not in numbers}
-    assert others - {"side_tables", "description"} == {
+    assert others - {"side_tables", "description", "assay", "high_means"} == {
         "identifiers", "high", "low", "tested", "accepted", "refused",
     }  # fmt: skip
 
