@@ -1,4 +1,4 @@
-"""Finding and building agents: by entry-point name, `module:Class`, file path, class or factory.
+"""Agents as specs: what builds each, under which name, with which options.
 
 An agent is a proposer that other people can install; one instance plays one campaign. Never asks an
 agent anything and never sees an oracle.
@@ -7,26 +7,34 @@ agent anything and never sees an oracle.
 from __future__ import annotations
 
 import hashlib
-import importlib
-import importlib.metadata
-import importlib.util
 import inspect
 import itertools
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
-from cads_env.errors import AgentError, CadsError, suggest
-from cads_env.proposer import Proposer, ProposerFailed
+from cads_env.errors import AgentError, CadsError
+from cads_env.proposer import Journal, Proposer, ProposerFailed, Unrecorded
 from cads_env.registry import Registry, RelabelMode
-from cads_env.values import parse_value, plain_text, said
+from cads_env.run.agent_files import agent_file_of
+from cads_env.run.factories import (
+    ENTRY_POINT_GROUP,
+    Factory,
+    agent_names,
+    factory_of,
+    find_factory,
+)
+from cads_env.values import plain_text, said
 
-ENTRY_POINT_GROUP: Final = "cads_env.agents"
-
-_module_numbers = itertools.count()
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "AgentSpec",
+    "agent_names",
+    "agent_of_manifest",
+    "find_agents",
+    "resolve_agents",
+]
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,7 @@ class AgentSpec:
         source: Where it comes from, for the manifest.
         factory: Class or function that returns a new proposer.
         options: Keyword arguments of the factory.
-        text: The text that names the agent, by which another process finds it; None for a class
+        text: The text that names the factory, by which another process finds it; None for a class
             or factory that was handed in.
     """
 
@@ -51,7 +59,7 @@ class AgentSpec:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by name where there is one: a file's module exists in this process alone."""
         if self.text is not None:
-            return (_named, (self.name, self.text))
+            return (_named, (self.name, self.text, dict(self.options)))
         return (AgentSpec, (self.name, self.source, self.factory, dict(self.options)))
 
     @property
@@ -70,25 +78,84 @@ class AgentSpec:
         found = {name: _sha256_of_file(value) for name, value in self.options.items()}
         return {name: digest for name, digest in found.items() if digest is not None}
 
-    def build(self, seed: int) -> Proposer:
+    @property
+    def parameters(self) -> frozenset[str]:
+        """Names of the factory's parameters.
+
+        A class that hands `**options` on to its base class has the base's parameters too; other
+        `**options` may mean anything and do not count.
+        """
+        return _parameters(self.factory)
+
+    def accepts(self, option: str) -> bool:
+        """Whether the factory has a parameter of this name, as in `parameters`."""
+        return option in self.parameters
+
+    def resolved(self) -> AgentSpec:
+        """The same agent with options that need no file any more, and its arm marked.
+
+        A factory may have `resolve_options(options)`, which puts the content of files into the
+        options and gives what it gave before when called again, and `arm_suffix(options)`, which
+        gives the ending of an arm's name that marks it (`+guided`).
+
+        Raises:
+            AgentError: One of the two raised, or gave something of another kind.
+        """
+        spec = self
+        if (resolve := getattr(self.factory, "resolve_options", None)) is not None:
+            spec = replace(spec, options=dict(self._asked(resolve, Mapping)))
+        if (mark := getattr(self.factory, "arm_suffix", None)) is not None:
+            suffix = spec._asked(mark, str)
+            if not spec.name.endswith(suffix):
+                spec = _renamed(spec, spec.name + suffix)
+        return spec
+
+    def _asked(self, hook: Callable[..., Any], kind: type) -> Any:
+        try:
+            answer = hook(dict(self.options))
+        except CadsError:
+            raise
+        except Exception as error:
+            msg = (
+                f"Agent {self.name!r} cannot use its options {dict(self.options)!r}: "
+                f"{type(error).__name__}: {said(error)}"
+            )
+            raise AgentError(msg) from error
+        if not isinstance(answer, kind):
+            msg = (
+                f"Agent {self.name!r}: {getattr(hook, '__name__', 'its hook')}(options) gave a "
+                f"{type(answer).__name__}; expected a {kind.__name__}."
+            )
+            raise AgentError(msg)
+        return answer
+
+    def build(self, seed: int, journal: Journal | None = None) -> Proposer:
         """A new proposer for one campaign.
 
         Args:
             seed: Passed on as `seed=` when the factory accepts it.
+            journal: What keeps the proposer's exchanges with the world outside, passed on as
+                `journal=` when the factory has a parameter of that name. A proposer whose factory
+                has none may have `begin(*, seed, journal)`, which is called instead. None: outside
+                a run, where nothing is kept.
 
         Raises:
             AgentError: The factory raised, refused its options, or returned no proposer.
         """
         options = dict(self.options)
-        if _accepts_seed(self.factory):
+        if self.accepts("seed") or _takes_any_keyword(self.factory):
             options.setdefault("seed", seed)
+        if journal is not None and self.accepts("journal"):
+            options["journal"] = journal
         try:
             agent = self.factory(**options)
+            if not self.accepts("journal"):
+                _begin(agent, seed, journal)
         except (CadsError, ProposerFailed, KeyboardInterrupt):
             raise
         except BaseException as error:
             msg = (
-                f"Agent {self.name!r} could not be built with {options!r}: "
+                f"Agent {self.name!r} could not be built with {dict(self.options)!r}: "
                 f"{type(error).__name__}: {said(error)}"
             )
             raise AgentError(msg) from error
@@ -157,36 +224,62 @@ def _sha256_of_file(value: object) -> str | None:
         return None
 
 
-def _accepts_seed(factory: Callable[..., Any]) -> bool:
+def _begin(agent: object, seed: int, journal: Journal | None) -> None:
+    """Tell a proposer of its campaign when its factory could not."""
+    begin = getattr(agent, "begin", None)
+    if callable(begin) and {"seed", "journal"} <= _parameters(begin):
+        begin(seed=seed, journal=Unrecorded() if journal is None else journal)
+
+
+def _parameters(factory: Callable[..., Any]) -> frozenset[str]:
+    """Names that a callable takes as keywords, those of a base class's constructor included."""
+    classes = factory.__mro__[:-1] if inspect.isclass(factory) else [factory]
+    names: set[str] = set()
+    for one in classes:
+        names |= {name for name, p in _signature(one).items() if p.kind in _BY_NAME}
+        if not _takes_any_keyword(one):
+            break
+    return frozenset(names)
+
+
+_BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def _signature(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
-        parameters = inspect.signature(factory).parameters
+        return inspect.signature(factory).parameters
     except (TypeError, ValueError):
-        return False
-    by_name = parameters.get("seed")
-    if by_name is not None:
-        return by_name.kind is not inspect.Parameter.POSITIONAL_ONLY
-    return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+        return {}
 
 
-def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
-    return {e.name: e for e in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
-
-
-def agent_names() -> tuple[str, ...]:
-    """Names of the installed agents, sorted."""
-    return tuple(sorted(_entry_points()))
+def _takes_any_keyword(factory: Callable[..., Any]) -> bool:
+    return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in _signature(factory).values())
 
 
 def resolve_agents(agents: object) -> list[AgentSpec]:
-    """The specs of one or several agents.
+    """The specs of one or several agents, ready to play.
 
     Args:
-        agents: A name (`prior`, `replay-list:path=ranking.txt`), `module:Class`, a path
-            (`my_agent.py`, `my_agent.py:MyAgent`), a class, a factory, a sequence of these, or a
-            mapping of arm names to these.
+        agents: A name (`prior`, `replay-list:path=ranking.txt`), an agent file (`mine.yaml`), or
+            the name of one that comes with the package, `module:Class`, a path (`my_agent.py`,
+            `my_agent.py:MyAgent`), a class, a factory, a sequence of these (or of mappings of the
+            form of an agent file), or a mapping of arm names to these.
 
     Returns:
-        One spec an arm, with distinct names.
+        One spec an arm, with distinct names and options that need no file, see
+        `AgentSpec.resolved`.
+
+    Raises:
+        AgentError: Something names no agent, or an instance was given instead of a class.
+    """
+    return list(_with_distinct_names([spec.resolved() for spec in find_agents(agents)]))
+
+
+def find_agents(agents: object) -> list[AgentSpec]:
+    """The specs of one or several agents, with options as they were given.
+
+    Args:
+        agents: As for `resolve_agents`.
 
     Raises:
         AgentError: Something names no agent, or an instance was given instead of a class.
@@ -203,12 +296,34 @@ def resolve_agents(agents: object) -> list[AgentSpec]:
     return list(_with_distinct_names(specs))
 
 
+def agent_of_manifest(entry: Mapping[str, Any]) -> AgentSpec:
+    """The spec of an arm of a run, from what its manifest says.
+
+    Args:
+        entry: One of `config.agents`.
+
+    Raises:
+        AgentError: What stands there as its source cannot be found or loaded.
+    """
+    arm, source = str(entry["arm"]), str(entry["source"])
+    if "<" in source:
+        msg = f"Arm {arm!r} was made in Python ({source}), which no other process can find."
+        raise AgentError(msg)
+    options = {**(entry.get("options") or {})}
+    found = _spec_of(find_factory(source))
+    return replace(found, name=arm, source=source, options=options)
+
+
 def _renamed(spec: AgentSpec, name: str) -> AgentSpec:
     return replace(spec, name=plain_text(name))
 
 
-def _named(name: str, text: str) -> AgentSpec:
-    return _renamed(_resolve_text(text), name)
+def _named(name: str, text: str, options: Mapping[str, Any]) -> AgentSpec:
+    return replace(_spec_of(find_factory(text)), name=name, options=options)
+
+
+def _spec_of(found: Factory) -> AgentSpec:
+    return AgentSpec(found.name, found.source, found.make, found.options, found.text)
 
 
 def _with_distinct_names(specs: Sequence[AgentSpec]) -> Iterator[AgentSpec]:
@@ -226,7 +341,9 @@ def _resolve(agent: object) -> AgentSpec:
     if isinstance(agent, Path):
         agent = str(agent)
     if isinstance(agent, str):
-        return _resolve_text(agent)
+        return _spec_of(find_factory(agent))
+    if isinstance(agent, Mapping):
+        return _spec_of(factory_of(agent_file_of(agent, where="An agent given as a mapping")))
     if callable(agent) and not (hasattr(agent, "propose") and not inspect.isclass(agent)):
         name = plain_text(str(getattr(agent, "__name__", type(agent).__name__)))
         module = getattr(agent, "__module__", "?")
@@ -240,117 +357,3 @@ def _resolve(agent: object) -> AgentSpec:
         raise AgentError(msg)
     msg = f"Cannot use {agent!r} as an agent; expected a name, module:Class, path or class."
     raise AgentError(msg)
-
-
-def _resolve_text(text: str) -> AgentSpec:
-    head, _, tail = text.partition(":")
-    points = _entry_points()
-    if head in points:
-        point = points[head]
-        return AgentSpec(head, point.value, _load_entry(point), _options(tail, text), text)
-    if head.endswith(".py") or text.endswith(".py"):
-        path, _, name = text.partition(".py:") if ".py:" in text else (text[:-3], "", "")
-        return _from_file(Path(path + ".py"), name, text)
-    if tail:
-        return _from_module(head, tail, text)
-    msg = (
-        f"Unknown agent {text!r}. {suggest(text, points)} "
-        "An agent of your own is given as module:Class or path/to/file.py."
-    )
-    raise AgentError(msg)
-
-
-def _options(tail: str, text: str) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    for entry in filter(None, tail.split(",")):
-        key, equals, value = entry.partition("=")
-        if not equals or not key.isidentifier():
-            msg = f"Cannot read {entry!r} in {text!r}; expected name:key=value,key=value."
-            raise AgentError(msg)
-        if key in options:
-            msg = f"{text!r} gives {key!r} more than once; expected it once."
-            raise AgentError(msg)
-        options[key] = parse_value(value)
-    return options
-
-
-def _load_entry(point: importlib.metadata.EntryPoint) -> Callable[..., Any]:
-    try:
-        factory: Callable[..., Any] = point.load()
-    except (Exception, SystemExit) as error:
-        msg = f"Agent {point.name!r} ({point.value}) cannot be imported: {error}"
-        raise AgentError(msg) from error
-    return factory
-
-
-def _from_module(module_name: str, attribute: str, text: str) -> AgentSpec:
-    try:
-        module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
-        msg = (
-            f"Agent {text!r}: module {module_name!r} cannot be imported: "
-            f"{type(error).__name__}: {error}. Installed agents: {', '.join(agent_names())}."
-        )
-        raise AgentError(msg) from error
-    return AgentSpec(attribute, text, _attribute(module, attribute, text), text=text)
-
-
-def _from_file(path: Path, name: str, text: str) -> AgentSpec:
-    try:
-        exists = path.is_file()
-    except (OSError, ValueError):
-        exists = False
-    if not exists:
-        msg = f"Agent file {str(path)[:200]!r} does not exist; expected a Python file."
-        raise AgentError(msg)
-    # A name of its own for every load, so that two files of one name stay two modules.
-    module_name = f"_cads_agent_{next(_module_numbers)}_{path.stem}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        msg = f"Agent file {str(path)!r} cannot be loaded as Python."
-        raise AgentError(msg)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[module_name]
-        msg = f"Agent file {str(path)!r} failed to load: {type(error).__name__}: {error}"
-        raise AgentError(msg) from error
-    name = name or _only_proposer(module, path)
-    factory = _attribute(module, name, text)
-    # Absolute: the other process may start elsewhere.
-    return AgentSpec(name, text, factory, text=f"{path.absolute()}:{name}")
-
-
-def _only_proposer(module: ModuleType, path: Path) -> str:
-    names = [
-        name
-        for name, value in vars(module).items()
-        if inspect.isclass(value) and value.__module__ == module.__name__ and _proposes(value)
-    ]
-    if len(names) != 1:
-        found = ", ".join(names) or "none"
-        msg = (
-            f"Agent file {str(path)!r} must hold one class with a propose method; found: {found}. "
-            f"Name one as {path}:ClassName."
-        )
-        raise AgentError(msg)
-    return names[0]
-
-
-def _proposes(value: type) -> bool:
-    return callable(getattr(value, "propose", None))
-
-
-def _attribute(module: ModuleType, name: str, text: str) -> Callable[..., Any]:
-    value = getattr(module, name, None)
-    if not callable(value) or (not inspect.isclass(value) and hasattr(value, "propose")):
-        classes = [n for n, v in vars(module).items() if inspect.isclass(v) and _proposes(v)]
-        msg = (
-            f"Agent {text!r}: {name!r} is not a class or factory of {module.__name__}. "
-            f"{suggest(name, classes)}"
-        )
-        raise AgentError(msg)
-    factory: Callable[..., Any] = value
-    return factory
