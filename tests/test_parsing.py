@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import random
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,7 @@ def test_every_layout_of_a_list_reads_the_same(names: list[str], data: st.DataOb
         "records": json.dumps([{"gene": name, "reason": "it is"} for name in names]),
     }
     layout = data.draw(st.sampled_from(sorted(layouts)))
-    assert parse_proposal(layouts[layout], GENES) == (tuple(names), (), (), False)
+    assert parse_proposal(layouts[layout], GENES) == ParsedProposal(tuple(names), (), (), False)
 
 
 @given(MARKUP)
@@ -283,3 +284,85 @@ def test_repeats_are_counted_one_by_one(names: list[str]) -> None:
 def test_identifiers_that_are_no_text_are_refused(identifiers: Any) -> None:
     with pytest.raises(ProposalError, match="identifiers"):
         parse_proposal("A", identifiers)
+
+
+ALIASES = {"p53": "TP53", "c-Myc": "MYC", "HER1": "EGFR", "KRAS": "MYC", "set": "CAT", "x1": "NONE"}
+
+
+def test_aliases_are_looked_at_only_for_entries_that_are_no_identifier() -> None:
+    text = "1. KRAS\n2. p53 - a suppressor\n3. **HER1**\n4. Set\n5. FOO1\n6. x1"
+    parsed = parse_proposal(text, GENES, aliases=ALIASES)
+    assert parsed.proposed == ("KRAS", "TP53", "EGFR", "SET")
+    assert parsed.invalid == ("FOO1", "x1")
+    assert parsed.aliased == (("p53", "TP53"), ("HER1", "EGFR"))
+
+
+def test_a_name_and_its_alias_are_repeats_of_one_identifier() -> None:
+    parsed = parse_proposal('["TP53", "p53", "P53", "c-myc"]', GENES, aliases=ALIASES)
+    assert parsed.proposed == ("TP53", "MYC")
+    assert parsed.duplicate == ("TP53", "TP53")
+    assert parsed.aliased == (("p53", "TP53"), ("P53", "TP53"), ("c-myc", "MYC"))
+
+
+def test_aliases_whose_letter_case_fits_two_of_them_are_not_used() -> None:
+    aliases = {"her2": "TP53", "HER2": "MYC"}
+    parsed = parse_proposal('["Her2", "HER2"]', GENES, aliases=aliases)
+    assert parsed.proposed == ("MYC",)
+    assert parsed.invalid == ("Her2",)
+
+
+def test_no_alias_settles_an_identifier_whose_letter_case_is_ambiguous() -> None:
+    parsed = parse_proposal('["Abc1"]', REGISTRIES["cases"], aliases={"Abc1": "Def2"})
+    assert parsed == ParsedProposal((), ("Abc1",), (), False)
+
+
+def test_words_of_prose_are_never_aliases() -> None:
+    assert parse_proposal("We like p53 and also HER1.", GENES, aliases=ALIASES).unparsed
+
+
+def test_an_alias_table_that_changes_is_read_anew() -> None:
+    aliases = {"p53": "TP53"}
+    assert parse_proposal('["p53"]', GENES, aliases=aliases).proposed == ("TP53",)
+    aliases["p53"] = "MYC"
+    assert parse_proposal('["p53"]', GENES, aliases=aliases).proposed == ("MYC",)
+
+
+@given(st.text() | MARKUP)
+def test_aliases_change_nothing_but_what_becomes_of_invalid_entries(text: str) -> None:
+    plain = parse_proposal(text, GENES)
+    assert plain.aliased == ()
+    parsed = parse_proposal(text, GENES, aliases={"**": "TP53", "1": "MYC", "é": "KRAS"})
+    assert set(plain.proposed) <= set(parsed.proposed)
+    assert len(plain.invalid) == len(parsed.invalid) + len(parsed.aliased)
+    assert parsed.unparsed == plain.unparsed
+
+
+@pytest.mark.parametrize("aliases", ["p53", [("p53", "TP53")], {1: "TP53"}, {"p53": None}])
+def test_aliases_of_other_types_are_refused(aliases: Any) -> None:
+    with pytest.raises(ProposalError, match=r"aliases.*expected"):
+        parse_proposal('["p53"]', GENES, aliases=aliases)
+
+
+def test_many_threads_share_one_index() -> None:
+    registry = tuple(f"H{i}" for i in range(5_000))
+    seen: list[object] = []
+    threads = [
+        threading.Thread(target=lambda: seen.append(lookup_for(tuple(list(registry)))))
+        for _ in range(16)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 16
+    assert len(set(map(id, seen))) == 1
+
+
+def test_a_call_on_a_usual_answer_takes_less_than_two_milliseconds() -> None:
+    registry = tuple(f"G{i}" for i in range(18_159))
+    aliases = {f"A{i}": f"G{i}" for i in range(18_159)}
+    names = random.Random(3).sample(registry, 40)
+    text = "\n".join(f"{i}. **{name}** - why it is one (reads)" for i, name in enumerate(names, 1))
+    text = f"{text}\n41. A7\n".ljust(2_000, "-")
+    parse_proposal(text, registry, aliases=aliases)
+    assert min(seconds(text, registry) for _ in range(5)) < 0.002

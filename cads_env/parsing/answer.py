@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from cads_env.errors import ProposalError
+from cads_env.parsing.aliases import alias_index
 from cads_env.parsing.lists import list_parts
 from cads_env.parsing.markup import element_lists, without_markup
 from cads_env.parsing.names import UNSPACED_CHARACTERS, Entry, Lookup, lookup_for
@@ -50,15 +51,23 @@ class ParsedProposal(NamedTuple):
             repeat.
         unparsed: True when nothing could be read: no entry, neither valid nor invalid, and no
             explicit empty list.
+        aliased: Entries read through an alias, every occurrence: as written, and the identifier,
+            which stands in `proposed` or `duplicate`. Empty without aliases.
     """
 
     proposed: tuple[str, ...]
     invalid: tuple[str, ...]
     duplicate: tuple[str, ...]
     unparsed: bool
+    aliased: tuple[tuple[str, str], ...] = ()
 
 
-def parse_proposal(text: str, identifiers: Sequence[str] | Mapping[str, int]) -> ParsedProposal:
+def parse_proposal(
+    text: str,
+    identifiers: Sequence[str] | Mapping[str, int],
+    *,
+    aliases: Mapping[str, str] | None = None,
+) -> ParsedProposal:
     """The proposal that a text makes.
 
     The rule, in order:
@@ -77,17 +86,22 @@ def parse_proposal(text: str, identifiers: Sequence[str] | Mapping[str, int]) ->
 
     In a structured part an entry matches an identifier exactly, else in any letter case if only one
     identifier fits. Dashes, spaces and full-width letters count as their plain forms.
+    With `aliases`, an entry that is no identifier may name one by another name; which entries are
+    read stays the same, and words of prose are never aliases.
 
     Args:
         text: The answer of a proposer, of any length and content.
         identifiers: The identifiers of the registry: a tuple (cheapest, its index is cached),
             another sequence, or a mapping with the identifiers as keys.
+        aliases: Other name -> identifier, matched as identifiers are. An alias that is an
+            identifier, or whose letter case fits two aliases, is not used. None for no aliases.
 
     Returns:
         The identifiers proposed, and the entries that are invalid or repeated.
 
     Raises:
-        ProposalError: `text` is not a str, or `identifiers` is one str.
+        ProposalError: `text` is not a str, `identifiers` is one str, or `aliases` is no mapping of
+            text to text.
     """
     if not isinstance(text, str):
         msg = (
@@ -108,6 +122,12 @@ def parse_proposal(text: str, identifiers: Sequence[str] | Mapping[str, int]) ->
             "Pass those of the registry, for example view.identifiers."
         )
         raise ProposalError(msg)
+    if aliases is not None and not isinstance(aliases, Mapping):
+        msg = (
+            f"aliases is a {type(aliases).__name__}: expected a mapping from other names to "
+            "identifiers, or None."
+        )
+        raise ProposalError(msg)
     lookup = lookup_for(tuple(identifiers))
     answer = without_thinking(text)
     entries = _final_entries(answer, lookup)
@@ -117,7 +137,7 @@ def parse_proposal(text: str, identifiers: Sequence[str] | Mapping[str, int]) ->
         entries = _structured(answer, in_json.parts, lookup)
     if entries is None:
         entries = _scan(answer, lookup) or None
-    return _account(entries)
+    return _account(entries, lookup, aliases)
 
 
 def without_thinking(text: str) -> str:
@@ -150,17 +170,27 @@ def without_thinking(text: str) -> str:
     return "\n".join(kept)
 
 
-def _account(entries: list[Entry] | None) -> ParsedProposal:
+def _account(
+    entries: list[Entry] | None, lookup: Lookup, aliases: Mapping[str, str] | None
+) -> ParsedProposal:
     proposed: dict[str, None] = {}
-    invalid, duplicate = [], []
+    invalid, duplicate, aliased = [], [], []
+    is_all_valid = all(entry.identifier is not None for entry in entries or ())
+    index = None if is_all_valid or not aliases else alias_index(aliases, lookup)
     for text, identifier in entries or ():
+        if identifier is None and index is not None:
+            identifier = index.identifier(text)
+            if identifier is not None:
+                aliased.append((text[:MAX_ENTRY_LENGTH], identifier))
         if identifier is None:
             invalid.append(text[:MAX_ENTRY_LENGTH])
         elif identifier in proposed:
             duplicate.append(identifier)
         else:
             proposed[identifier] = None
-    return ParsedProposal(tuple(proposed), tuple(invalid), tuple(duplicate), entries is None)
+    return ParsedProposal(
+        tuple(proposed), tuple(invalid), tuple(duplicate), entries is None, tuple(aliased)
+    )
 
 
 def _names_any(entries: list[Entry] | None) -> bool:

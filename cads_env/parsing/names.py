@@ -7,9 +7,9 @@ that is close to an identifier, but not one, is no identifier.
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
-from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cads_env.errors import ProposalError
 
@@ -36,6 +36,10 @@ UNSPACED_CHARACTERS = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 
 _UNSPACED = re.compile(f"[{UNSPACED_CHARACTERS}]")
 ALPHANUMERIC = re.compile(r"[^\W_]")
+
+_LOOKUPS_KEPT: Final = 8
+_TUPLES_KEPT: Final = 64
+"""Tuples recognised by identity; the views of one registry share one."""
 
 
 class Entry(NamedTuple):
@@ -114,6 +118,10 @@ class Lookup:
         form = normal_form(text)
         return self._exact.get(form) if form != text else None
 
+    def knows(self, text: str) -> bool:
+        """Whether the text is an identifier in some letter case, or several of them."""
+        return text in self._exact or normal_form(text).casefold() in self._folded
+
     def whole(self, text: str) -> str | None:
         """The identifier that the undecorated text is, in any letter case if that is unique."""
         if text in self._exact:
@@ -139,25 +147,36 @@ class Lookup:
         return None
 
 
+_lock = threading.Lock()
+_by_identity: dict[int, tuple[tuple[str, ...], Lookup]] = {}
+_by_content: dict[tuple[str, ...], Lookup] = {}
+
+
 def lookup_for(identifiers: tuple[str, ...]) -> Lookup:
-    """The `Lookup` of these identifiers, built once for the registries in use.
+    """The `Lookup` of these identifiers, built once for the registries in use, by any thread.
+
+    The same tuple again costs nothing, an equal one a hash of all names.
 
     Raises:
         ProposalError: An identifier is no text.
     """
-    try:
-        return _lookup_for(identifiers)
-    except TypeError as error:
-        odd = next((name for name in identifiers if not isinstance(name, str)), None)
+    # The entry holds the tuple, so that its id cannot belong to another one meanwhile.
+    held = _by_identity.get(id(identifiers))
+    if held is not None and held[0] is identifiers:
+        return held[1]
+    odd = next((name for name in identifiers if not isinstance(name, str)), "")
+    if not isinstance(odd, str):
         msg = f"identifiers holds {odd!r:.80}, a {type(odd).__name__}; expected text alone."
-        raise ProposalError(msg) from error
-
-
-@lru_cache(maxsize=8)
-def _lookup_for(identifiers: tuple[str, ...]) -> Lookup:
-    if not all(isinstance(name, str) for name in identifiers):
-        raise TypeError
-    return Lookup(identifiers)
+        raise ProposalError(msg)
+    with _lock:
+        lookup = _by_content.pop(identifiers, None) or Lookup(identifiers)
+        _by_content[identifiers] = lookup  # last in order: used last
+        _by_identity[id(identifiers)] = (identifiers, lookup)
+        while len(_by_content) > _LOOKUPS_KEPT:
+            del _by_content[next(iter(_by_content))]
+        while len(_by_identity) > _TUPLES_KEPT:
+            del _by_identity[next(iter(_by_identity))]
+    return lookup
 
 
 def is_number(text: str) -> bool:
