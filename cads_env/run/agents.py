@@ -135,22 +135,42 @@ class AgentSpec:
         Args:
             seed: Passed on as `seed=` when the factory accepts it.
             journal: What keeps the proposer's exchanges with the world outside, passed on as
-                `journal=` when the factory has a parameter of that name. A proposer whose factory
-                has none may have `begin(*, seed, journal)`, which is called instead. None: outside
-                a run, where nothing is kept.
+                `journal=` when the factory has a parameter of that name. None: outside a run,
+                where nothing is kept.
+
+        A proposer may have `begin(*, seed=None, journal=None)`; it is called with those of the two
+        that its factory did not take.
 
         Raises:
             AgentError: The factory raised, refused its options, or returned no proposer.
         """
+        takes = self.parameters
+        takes_seed = "seed" in takes or _takes_any_keyword(self.factory)
         options = dict(self.options)
-        if self.accepts("seed") or _takes_any_keyword(self.factory):
+        if takes_seed:
             options.setdefault("seed", seed)
-        if journal is not None and self.accepts("journal"):
-            options["journal"] = journal
+        if "journal" in takes and (journal is not None or "journal" not in options):
+            options["journal"] = Unrecorded() if journal is None else journal
+        agent = self._guarded(lambda: self.factory(**options))
+        if not callable(getattr(agent, "propose", None)):
+            msg = (
+                f"Agent {self.name!r} built a {type(agent).__name__} without a propose(view) "
+                "method; expected a proposer."
+            )
+            raise AgentError(msg)
+        # What the factory could not hand on.
+        untold: dict[str, Any] = {} if takes_seed else {"seed": seed}
+        if journal is not None and "journal" not in takes:
+            untold["journal"] = journal
+        begin = getattr(agent, "begin", None)
+        if callable(begin) and {"seed", "journal"} <= _parameters(begin) and untold:
+            self._guarded(lambda: begin(**untold))
+        proposer: Proposer = agent
+        return proposer
+
+    def _guarded(self, make: Callable[[], Any]) -> Any:
         try:
-            agent = self.factory(**options)
-            if not self.accepts("journal"):
-                _begin(agent, seed, journal)
+            return make()
         except (CadsError, ProposerFailed, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -159,14 +179,6 @@ class AgentSpec:
                 f"{type(error).__name__}: {said(error)}"
             )
             raise AgentError(msg) from error
-        if not callable(getattr(agent, "propose", None)):
-            msg = (
-                f"Agent {self.name!r} built a {type(agent).__name__} without a propose(view) "
-                "method; expected a proposer."
-            )
-            raise AgentError(msg)
-        proposer: Proposer = agent
-        return proposer
 
     def check_side_tables(
         self, agent: Proposer, registry: Registry, *, identifiers: RelabelMode = "named"
@@ -222,13 +234,6 @@ def _sha256_of_file(value: object) -> str | None:
             return hashlib.file_digest(handle, "sha256").hexdigest()
     except (OSError, ValueError):
         return None
-
-
-def _begin(agent: object, seed: int, journal: Journal | None) -> None:
-    """Tell a proposer of its campaign when its factory could not."""
-    begin = getattr(agent, "begin", None)
-    if callable(begin) and {"seed", "journal"} <= _parameters(begin):
-        begin(seed=seed, journal=Unrecorded() if journal is None else journal)
 
 
 def _parameters(factory: Callable[..., Any]) -> frozenset[str]:
