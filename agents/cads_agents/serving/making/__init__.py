@@ -1,0 +1,1 @@
+"""Scripts that a server's own Python runs to make a model. Never imported by this package."""
