@@ -1,0 +1,169 @@
+"""From a prompt and a view to messages.
+
+Text from outside is put in as it is, in one pass: a `$` or a brace in a description or a name means
+nothing here. Only what could not be seen or sent, such as a line break inside a name, is written
+out as its escape. Never asks a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from string import Template
+from typing import Final, NamedTuple
+
+from cads_agents.llm.overflow import Shown
+from cads_agents.llm.prompts import Prompt
+from cads_env.proposer import Refusal, View
+
+Message = dict[str, str]
+
+REFUSED_LISTED: Final = 100
+"""Refused entries that a prompt names; the others are counted."""
+
+ANSWER_SHOWN: Final = 4_000
+"""Characters of an answer that a further attempt is shown of it."""
+
+_REASONS: Final = {
+    "invalid": "no candidate of this screen",
+    "duplicate": "named before",
+    "already_tested": "tested in an earlier round",
+    "over_delivered": "beyond the number asked for",
+}
+_NOT_RELEASED: Final = "results are not released in this screen"
+
+
+class Candidates(NamedTuple):
+    """Candidates that a prompt lists, as one text.
+
+    Attributes:
+        text: Their names.
+        separator: What stands between two names in every list of the prompt.
+    """
+
+    text: str
+    separator: str
+
+
+def separator_of(identifiers: Iterable[str]) -> str:
+    """A comma, or a semicolon where a name holds a comma itself."""
+    return "; " if any("," in name for name in identifiers) else ", "
+
+
+def visible(text: str) -> str:
+    """A name with whatever takes no ink or cannot be sent written as its escape."""
+    if text.isprintable():
+        return text
+    return "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
+
+
+def joined(names: Iterable[str], separator: str) -> str:
+    """Names in one line."""
+    return separator.join(map(visible, names))
+
+
+def messages_of(prompt: Prompt, view: View, shown: Shown, candidates: Candidates) -> list[Message]:
+    """The system message, if the prompt has one, and the user message.
+
+    Args:
+        prompt: Its templates.
+        view: The state of the screen.
+        shown: Its lists, as far as they fit.
+        candidates: What `$candidates` stands for.
+    """
+    values = {name: _value(name, view, shown, candidates) for name in prompt.placeholders}
+    texts = (("system", prompt.system), ("user", prompt.user))
+    return [
+        {"role": role, "content": Template(text).substitute(values)} for role, text in texts if text
+    ]
+
+
+def _value(name: str, view: View, shown: Shown, candidates: Candidates) -> str:
+    between = candidates.separator
+    match name:
+        case "description":
+            return _prose(view.description) or "not described"
+        case "assay":
+            return _prose(view.assay) or "as described above"
+        case "high_means":
+            return _prose(view.high_means) or (
+                "when what was read of it so far looks more like a hit than not"
+            )
+        case "high":
+            return _listed(shown.high, shown.high_left_out, between, _no_reading(view))
+        case "low":
+            return _listed(shown.low, shown.low_left_out, between, _no_reading(view))
+        case "tested":
+            return _listed(shown.tested, shown.tested_left_out, between, "none yet")
+        case "accepted":
+            return joined(view.accepted, between) or "none"
+        case "refused":
+            return refusals(view.refused)
+        case "candidates":
+            return candidates.text
+        case "round":
+            return str(view.round + 1)
+        case _:
+            return str(getattr(view, name))
+
+
+def _prose(text: str) -> str:
+    """A description, less what cannot be sent; its lines are kept."""
+    if text.isprintable():
+        return text.strip()
+    return "".join(x if x.isprintable() or x in "\n\t" else ascii(x)[1:-1] for x in text).strip()
+
+
+def _no_reading(view: View) -> str:
+    if not view.tested:
+        return "none yet"
+    return "none so far" if view.high or view.low else _NOT_RELEASED
+
+
+def _listed(names: Sequence[str], left_out: int, separator: str, empty: str) -> str:
+    if not left_out:
+        return joined(names, separator) or empty
+    note = f"({left_out:,} earlier {'one' if left_out == 1 else 'ones'} left out)"
+    return f"{note} {joined(names, separator)}".rstrip()
+
+
+def refusals(entries: Sequence[Refusal], reasons: Mapping[str, str] = _REASONS) -> str:
+    """Refused entries with the reason of each, the first `REFUSED_LISTED` of them."""
+    told = [
+        f"{visible(entry.identifier)} ({reasons.get(entry.reason, entry.reason)})"
+        for entry in entries[:REFUSED_LISTED]
+    ]
+    rest = len(entries) - REFUSED_LISTED
+    more = f" and {rest:,} more" if rest > 0 else ""
+    return f"{'; '.join(told)}{more}" if told else "none"
+
+
+def retry_messages(
+    template: str,
+    answer: str,
+    *,
+    taken: Sequence[str],
+    refused: Sequence[Refusal],
+    open_slots: int,
+    separator: str,
+) -> list[Message]:
+    """The last answer, and what the model is told of it.
+
+    Args:
+        template: The prompt's text for a further attempt.
+        answer: Text of the last attempt; its beginning is kept.
+        taken: Candidates that fill slots so far.
+        refused: Entries that do not, with reasons, of all attempts of the round.
+        open_slots: Slots that are still open.
+        separator: What stands between two names.
+    """
+    rest = len(answer) - ANSWER_SHOWN
+    shown = f"{answer[:ANSWER_SHOWN]} [... {rest:,} more characters]" if rest > 0 else answer
+    told = Template(template).substitute(
+        accepted=joined(taken, separator) or "none",
+        refused=refusals(refused),
+        slots=str(open_slots),
+    )
+    return [
+        {"role": "assistant", "content": shown if shown.strip() else "(no answer)"},
+        {"role": "user", "content": told},
+    ]
