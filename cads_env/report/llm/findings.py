@@ -1,0 +1,91 @@
+"""The answers of a grid in words: a line a question, for a page's first screen and a terminal.
+
+Words for what `found` holds; computes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cads_env.inference import Estimate
+from cads_env.report.llm.delivery import failed_words, spent_words
+from cads_env.report.llm.factors import PromptEffect
+from cads_env.report.llm.found import Found
+from cads_env.report.llm.grids import false_words
+from cads_env.report.llm.probes import DETECTORS, Probe
+from cads_env.report.llm.tables import ends, found_at, leak_words
+from cads_env.report.wording import UNDEFINED, listed, number, signed, visible
+
+
+def findings(found: Found) -> tuple[tuple[str, str], ...]:
+    """A line a question: what the first screen of the page says below its table.
+
+    Args:
+        found: From `find_all`.
+    """
+    run = found.base.run
+    lines = [("Gate", _gate_words(found)), ("Own feedback", _split_words(found))]
+    if found.effects:
+        lines.append(("Prompts", "; ".join(_effect_words(e) for e in found.effects) + "."))
+    lines += [
+        ("Identifiers", _probe_words(found)),
+        ("Detectable", _detectable_words([arm.net for arm in run.arms.values()])),
+        ("False", false_words(run)),
+        ("Failed campaigns", failed_words(found.settings)),
+        ("Spent", spent_words(found.sums)),
+    ]
+    return tuple(lines)
+
+
+def _gate_words(found: Found) -> str:
+    if not found.gates:
+        return "not known: it needs full feedback, none and permuted."
+    twin, *arms = found.gates
+    if twin.passes is None:
+        return "not known: it needs full feedback, none and permuted, two campaigns of each."
+    names = [visible(gate.arm) for gate in arms if gate.passes]
+    said = f"passed by {listed(names)}" if names else "passed by no arm"
+    alone = "passes too, so passing says nothing of a proposer" if twin.passes else "does not pass"
+    return f"{said}; the loop without a proposer {alone}."
+
+
+def _split_words(found: Found) -> str:
+    parts = []
+    for split in found.splits:
+        estimate = split.contrast.estimate
+        parts.append(f"{visible(split.arm)} {signed(estimate.mean)} {ends(estimate)}")
+    if not parts:
+        return "not known: it needs the proposer's feedback permuted and re-selection's full."
+    return f"certified hits with it minus without: {listed(parts)}."
+
+
+def _effect_words(effect: PromptEffect) -> str:
+    estimate = effect.contrast.estimate
+    return (
+        f"{visible(effect.contrast.name, 160)} {signed(estimate.mean)} {ends(estimate)}, "
+        f"{effect.contrast.verdict}"
+    )
+
+
+def _probe_words(found: Found) -> str:
+    by_arm: dict[str, list[Probe]] = {}
+    for probe in found.probes:
+        if probe.mode in DETECTORS:
+            by_arm.setdefault(probe.arm, []).append(probe)
+    if not by_arm:
+        return "no leak detector was played."
+    odd = [arm for arm, own in by_arm.items() if any(p.is_clean is False for p in own)]
+    if odd:
+        said = [f"{visible(arm)}: {leak_words(by_arm[arm])}" for arm in odd]
+        return "; ".join(said) + "."
+    return "every leak detector's interval covers 0."
+
+
+def _detectable_words(nets: Sequence[Estimate]) -> str:
+    known = [(found_at(net), net.n) for net in nets if found_at(net) != UNDEFINED]
+    if not known:
+        return "not known: no arm has two campaigns."
+    values = sorted({float(text.replace(",", "")) for text, _ in known})
+    low, high = number(values[0]), number(values[-1])
+    spread = low if low == high else f"{low} to {high}"
+    return f"a true net of {spread}, by arm, is found with 80 % power at this n; smaller ones less."

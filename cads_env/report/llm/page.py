@@ -1,0 +1,348 @@
+"""The page of a grid: what each arm adds, in one table and a line a question, and the tables.
+
+Puts together what the other modules of this package compute; a setting that was not played is said
+to be missing, with the command that adds it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from cads_env.report.badge import badge_line, badge_warning
+from cads_env.report.campaigns import registries_section
+from cads_env.report.chain import adjusted_p
+from cads_env.report.content import (
+    Block,
+    Code,
+    Figure,
+    Listing,
+    Paragraph,
+    Report,
+    Section,
+    Table,
+    Terms,
+)
+from cads_env.report.figures.strip import Row, draw_strip
+from cads_env.report.glossary import TERMS
+from cads_env.report.llm.arms import find
+from cads_env.report.llm.delivery import (
+    answered_by,
+    by_attempt_table,
+    delivery_table,
+    failures_table,
+    guided_note,
+    mixed_arms,
+    spend_table,
+)
+from cads_env.report.llm.factors import origins, precision, scores
+from cads_env.report.llm.feedback import CONTROLS
+from cads_env.report.llm.findings import findings
+from cads_env.report.llm.found import Found
+from cads_env.report.llm.grids import quota_blocks, settings_table
+from cads_env.report.llm.missing import grid_words, missing_blocks
+from cads_env.report.llm.probes import MODES
+from cads_env.report.llm.section import effect_kind
+from cads_env.report.llm.tables import (
+    ends,
+    floors_table,
+    found_at,
+    gate_table,
+    origins_table,
+    probes_table,
+    prompts_table,
+    slots_table,
+    splits_table,
+    values_table,
+)
+from cads_env.report.repeat import repeat
+from cads_env.report.verdict import scored_scope, undeclared_contamination
+from cads_env.report.wording import (
+    UNDEFINED,
+    counted,
+    listed,
+    number,
+    p_cell,
+    plain,
+    signed,
+    visible,
+)
+from cads_env.run.result import RunResult, bound_words
+
+ARMS_DRAWN: Final = 12
+"""Arms whose campaigns are drawn; tables hold all."""
+
+
+def build_grid_report(found: Found) -> Report:
+    """The page.
+
+    Args:
+        found: From `find_all`.
+    """
+    run = found.base.run
+    c = run.certificate
+    lead = (
+        f"{counted(len(run.arms), 'arm')} in {counted(len(found.settings), 'setting')} "
+        f"({listed([visible(s.name) for s in found.settings])}); the first table is of "
+        f"{visible(found.base.name)}: {counted(len(run.campaigns), 'campaign')} scored, "
+        f"{scored_scope(run)}; {visible(run.protocol.name, 160)} on {visible(run.panel, 160)}, "
+        f"q = {plain(c.q)}, {bound_words(c)}. {badge_line(run.protocol)}"
+    )
+    return Report(
+        title="What does each proposer add?",
+        lead=lead,
+        warnings=_warnings(found),
+        cards=(),
+        key=findings(found),
+        summary=_summary(found),
+        sections=_sections(found),
+        kicker="cads-env report of a grid",
+        footer=(
+            "Every number here follows from the files of the runs below this folder. The same "
+            "tables stand in report.md; cads report on the folder of one setting says more of it."
+        ),
+    )
+
+
+def _warnings(found: Found) -> tuple[str, ...]:
+    run = found.base.run
+    told = []
+    if found.missing:
+        names = listed([visible(name) for name in found.missing])
+        told.append(f"Not begun yet: {names}. The same command goes on with the grid.")
+    for setting in found.settings:
+        if setting.run.status != "complete":
+            done = len(setting.run.campaigns) + len(setting.run.failures)
+            told.append(
+                f"{visible(setting.name)} is not complete (status: "
+                f"{visible(setting.run.status)}): {done:,} of "
+                f"{counted(setting.run.planned, 'campaign')} are there."
+            )
+    if (found.base.proposer, found.base.reselection, found.base.identifiers) != (
+        "full", "full", "named",
+    ):  # fmt: skip
+        told.append(
+            "No setting with full feedback and named identifiers was played: nets are of "
+            f"{visible(found.base.name)}."
+        )
+    if note := guided_note(found.settings):
+        told.append(note)
+    if mixed := mixed_arms(found.attempts):
+        told.append(
+            f"More than one model or server answered for {listed([visible(a) for a in mixed])}."
+        )
+    if any(s.run.failures for s in found.settings):
+        told.append(
+            "Failed campaigns are left out of their arm, and an arm that fails where it would have "
+            "done badly looks better than it is."
+        )
+    if (words := undeclared_contamination(run)) is not None:
+        told.append(
+            f"{words} is below the channel's contamination {plain(run.protocol.epsilon)}: FDR <= q "
+            "is not guaranteed."
+        )
+    if words := badge_warning(run.protocol):
+        told.append(words)
+    if run.panel.startswith("synthetic-"):
+        told.append(f"{visible(run.panel)}: synthetic: plumbing and calibration, not biology.")
+    return tuple(told)
+
+
+def _summary(found: Found) -> Table:
+    """One row an arm of the base setting: what the first screen of the page holds."""
+    run = found.base.run
+    passes = {gate.arm: gate.passes for gate in found.gates}
+    named = {o.arm: o.originated for o in origins(run)}
+    rows = []
+    for (name, arm), p in zip(run.arms.items(), adjusted_p(list(run.arms.values())), strict=True):
+        gate = passes.get(name)
+        rows.append(
+            (
+                visible(name),
+                signed(arm.net.mean),
+                ends(arm.net),
+                p_cell(p),
+                found_at(arm.net),
+                number(arm.gained),
+                number(arm.lost),
+                number(named.get(name, math.nan)),
+                number(arm.true),
+                number(arm.twin),
+                f"{number(arm.filled, 1)} of {number(arm.slots, 1)}",
+                f"{number(arm.filled_in_reach, 1)} of {number(arm.slots_in_reach, 1)}",
+                number(precision(run, name).estimate.mean, 3),
+                UNDEFINED if gate is None else "passes" if gate else "fails",
+                f"{arm.n:,}",
+                f"{arm.failed:,}",
+            )
+        )
+    return Table(
+        caption="What each arm adds, means a campaign",
+        columns=(
+            "arm", "net", "95 % interval", "p (Holm)", "found at this n", "gained", "lost",
+            "originated", "certified", "twin", "slots filled", "filled in reach", "precision",
+            "gate", "campaigns", "failed",
+        ),
+        rows=tuple(rows),
+        words=(13,),
+        note=(
+            "net = certified - twin = gained - lost. p (Holm): over all arms. found at this n: the "
+            "true net that as many campaigns find with 80 % power."
+        ),
+    )  # fmt: skip
+
+
+def _sections(found: Found) -> tuple[Section, ...]:
+    run = found.base.run
+    several = len(found.settings) > 1
+    sections = [_net_section(found)] if len(run.campaigns) else []
+    sections += [_feedback_section(found), _prompts_section(found), _probes_section(found)]
+    if run.protocol.quota is not None and len(run.campaigns):
+        blocks = quota_blocks(run, found.natural)
+        sections.append(Section(key="quota", title="At equal delivery", blocks=blocks))
+    if (table := settings_table(found.settings)) is not None:
+        sections.append(Section(key="settings", title="Every setting", blocks=(table,)))
+    sections.append(_delivery_section(found, several=several))
+    if (failed := failures_table(found.settings, several=several)) is not None:
+        text = (
+            "A campaign fails when the proposer's infrastructure broke. It is left out of its arm "
+            "and never averaged in; an empty answer is not a failure."
+        )
+        blocks = (Paragraph(text), failed)
+        sections.append(Section(key="failures", title="Failed campaigns", blocks=blocks))
+    sections += [
+        registries_section(run),
+        Section(key="definitions", title="Definitions", blocks=(Terms(TERMS),)),
+        _provenance_section(found),
+    ]
+    return tuple(section for section in sections if section.blocks)
+
+
+def _net_section(found: Found) -> Section:
+    run = found.base.run
+    rows = [
+        Row(name=name, values=list(scores(run, name, "net").values()), estimate=arm.net)
+        for name, arm in run.arms.items()
+        if arm.n
+    ]
+    drawn = rows[:ARMS_DRAWN]
+    figure = Figure(
+        caption="A dot a campaign; below, the mean with its 95 % interval.",
+        drawings=(draw_strip(drawn, title="Net by campaign"),),
+        data=origins_table(run),
+        is_wide=True,
+    )
+    return Section(key="net", title="Origin, net and slots", blocks=(figure, slots_table(run)))
+
+
+def _feedback_section(found: Found) -> Section:
+    blocks: list[Block] = []
+    if found.gates:
+        blocks += [Paragraph(_reach_words(found.base.run)), gate_table(found.gates)]
+    controls = [mode for mode in CONTROLS if find(found.settings, mode) is None]
+    if controls:
+        blocks += missing_blocks(
+            f"The gate needs {listed(controls)} feedback.", found, feedback=controls
+        )
+    if found.splits:
+        blocks.append(splits_table(found.splits))
+    elif find(found.settings) is not None:
+        wanted = ["proposer=permuted"]
+        text = "What an arm makes of its own feedback needs it permuted, and re-selection's full."
+        blocks += missing_blocks(text, found, feedback=wanted)
+    return Section(key="feedback", title="The gate, and the use of feedback", blocks=tuple(blocks))
+
+
+def _reach_words(run: RunResult) -> str:
+    arm = next((arm for arm in run.arms.values() if arm.n), None)
+    if arm is None:
+        return "No campaign was scored under full feedback."
+    rounds = sorted({f"round {last}" if last >= 0 else "none" for last in arm.reach.values()})
+    return (
+        "The gate asks whether a loop with full feedback certifies more than the same loop with "
+        "none or permuted. The loop without a proposer is the first row. In reach: "
+        f"{number(arm.slots_in_reach, 1)} of {number(arm.slots, 1)} slots a campaign, those up to "
+        f"{listed(rounds)} of {run.protocol.rounds:,} from 0; what is first read later cannot be "
+        "certified, whatever the feedback."
+    )
+
+
+def _prompts_section(found: Found) -> Section:
+    run = found.base.run
+    tables = (prompts_table(found.effects, effect_kind(run)), floors_table(run))
+    blocks: list[Block] = [table for table in tables if table is not None]
+    if not found.effects:
+        blocks.append(
+            Paragraph(
+                "No two arms differ in their prompt only: cads run ... --prompt thin --prompt "
+                "informed plays such arms."
+            )
+        )
+    if tables[1] is None:
+        blocks.append(
+            Paragraph(
+                "The arms without a language model are missing: --agent random --agent prior adds "
+                "them."
+            )
+        )
+    return Section(key="prompts", title="Prompts and floors", blocks=tuple(blocks))
+
+
+def _probes_section(found: Found) -> Section:
+    blocks: list[Block] = []
+    if found.probes:
+        blocks.append(probes_table(found.probes))
+    if found.values:
+        blocks.append(values_table(found.values))
+    played = {s.identifiers for s in found.settings}
+    absent = [mode for mode in MODES if mode not in played]
+    if absent:
+        text = f"Not played: {listed(absent)} identifiers."
+        blocks += missing_blocks(text, found, identifiers=absent)
+    return Section(key="probes", title="Identifier probes", blocks=tuple(blocks))
+
+
+def _delivery_section(found: Found, *, several: bool) -> Section:
+    tables = (
+        delivery_table(found.sums, several=several),
+        by_attempt_table(found.attempts[found.base.name]),
+        spend_table(found.sums, several=several),
+    )
+    blocks: list[Block] = [table for table in tables if table is not None and table.rows]
+    if (said := answered_by(found.attempts)) is not None:
+        blocks.append(said)
+    return Section(key="delivery", title="Delivery, tokens and cost", blocks=tuple(blocks))
+
+
+def _provenance_section(found: Found) -> Section:
+    rows = []
+    for setting in found.settings:
+        manifest = setting.run.manifest
+        traces = manifest.get("traces")
+        exchanges = traces.get("exchanges") if isinstance(traces, Mapping) else None
+        rows.append(
+            (
+                visible(setting.name),
+                visible(setting.feedback),
+                visible(setting.identifiers),
+                visible(setting.run.status),
+                f"{len(setting.run.campaigns):,}",
+                visible(str(exchanges)) if exchanges is not None else UNDEFINED,
+                visible(str(manifest.get("protocol_hash", UNDEFINED)))[:12],
+            )
+        )
+    table = Table(
+        caption="Settings",
+        columns=(
+            "setting", "feedback", "identifiers", "status", "campaigns", "exchanges",
+            "protocol hash",
+        ),
+        rows=tuple(rows),
+        words=(1, 2, 3, 6),
+    )  # fmt: skip
+    notes = repeat(found.base.run).notes
+    blocks: list[Block] = [table, Paragraph("To play the grid:"), Code(grid_words(found))]
+    if notes:
+        blocks.append(Listing(notes))
+    return Section(key="provenance", title="Provenance", blocks=tuple(blocks))

@@ -1,0 +1,125 @@
+"""Identifier probes: what names bring, and whether anything leaks.
+
+Under blinded or shuffled identifiers untested candidates are exchangeable, so the expected net of
+every agent is 0: these are leak detectors and negative controls, no measure of feedback.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from cads_env.inference import Estimate, holm
+from cads_env.report.llm.arms import SettingRun, find, primary
+from cads_env.report.llm.factors import Paired, estimate_of, paired, scores
+
+MODES: Final = ("named", "blinded", "shuffled", "shuffled-within-prior")
+"""Identifier modes in the order of the table."""
+
+DETECTORS: Final = ("blinded", "shuffled")
+"""Modes under which the expected net of every agent is 0."""
+
+BRINGS: Final[Mapping[str, str]] = {
+    "shuffled": "what names bring",
+    "shuffled-within-prior": "knowledge of this screen beyond general biology",
+}
+"""What named minus a mode measures."""
+
+LEVEL: Final = 0.05
+"""Level of the family of all leak detectors of a grid."""
+
+
+class Probe(NamedTuple):
+    """The net of one arm under one identifier mode.
+
+    Attributes:
+        arm: Its name.
+        mode: Identifier mode.
+        net: Mean net with its interval.
+        holm: Holm's p of net = 0 over all arms and both detectors; NaN for other modes and without
+            an interval.
+        is_clean: Whether the interval covers 0; None for modes that are no detector, and without an
+            interval.
+    """
+
+    arm: str
+    mode: str
+    net: Estimate
+    holm: float
+    is_clean: bool | None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the net is told from 0 over all detectors together."""
+        return self.is_clean is False and self.holm <= LEVEL
+
+
+class Value(NamedTuple):
+    """What names bring to one arm.
+
+    Attributes:
+        arm: Its name.
+        mode: The mode that is subtracted from named.
+        meaning: What the difference measures.
+        contrast: Net with names minus net under the mode, paired by registry and seed.
+    """
+
+    arm: str
+    mode: str
+    meaning: str
+    contrast: Paired
+
+
+def probe_settings(settings: Sequence[SettingRun]) -> dict[str, SettingRun]:
+    """The settings by identifier mode, all of the feedback of the primary one, in table order."""
+    base = primary(tuple(settings))
+    found = {m: find(settings, base.proposer, base.reselection, m) for m in MODES}
+    return {mode: setting for mode, setting in found.items() if setting is not None}
+
+
+def probes(settings: Sequence[SettingRun]) -> tuple[Probe, ...]:
+    """The net of every arm under every mode that was played; empty without a mode beside named.
+
+    Args:
+        settings: Of a grid, at least one.
+    """
+    played = probe_settings(settings)
+    if not set(played) - {"named"}:
+        return ()
+    arms = dict.fromkeys(arm for setting in played.values() for arm in setting.run.arms)
+    nets = {
+        (arm, mode): estimate_of(scores(setting.run, arm, "net"))
+        for arm in arms
+        for mode, setting in played.items()
+    }
+    family = [key for key in nets if key[1] in DETECTORS]
+    raw = [nets[key].p_value for key in family]
+    adjusted = dict(
+        zip(family, holm([1.0 if math.isnan(p) else p for p in raw]).tolist(), strict=True)
+    )
+    found = []
+    for (arm, mode), net in nets.items():
+        is_known = mode in DETECTORS and not math.isnan(net.low)
+        is_clean = net.low <= 0 <= net.high if is_known else None
+        found.append(Probe(arm, mode, net, adjusted[arm, mode] if is_known else math.nan, is_clean))
+    return tuple(found)
+
+
+def values_of_names(settings: Sequence[SettingRun]) -> tuple[Value, ...]:
+    """Named minus each mode that measures something, for every arm.
+
+    Args:
+        settings: Of a grid, at least one.
+    """
+    played = probe_settings(settings)
+    named = played.get("named")
+    found = []
+    for mode, meaning in BRINGS.items():
+        other = played.get(mode)
+        if named is None or other is None:
+            continue
+        for arm in named.run.arms:
+            pair = paired(scores(named.run, arm, "net"), scores(other.run, arm, "net"))
+            found.append(Value(arm, mode, meaning, pair))
+    return tuple(found)
