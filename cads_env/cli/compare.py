@@ -19,12 +19,20 @@ from cads_env.run.combine import merge as merge_runs
 from cads_env.run.combine import split as split_run
 from cads_env.run.compare import Comparison
 from cads_env.run.compare import compare as compare_runs
+from cads_env.run.grid import is_grid
+from cads_env.run.manifest import MANIFEST_FILE
 
 Folders = Annotated[list[Path], typer.Argument(help="Folders of runs.")]
 
 
 def compare(
-    runs: Folders,
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN... [FIRST SECOND]",
+            help="Folders of runs, or of one grid; then two arms, as --contrast FIRST,SECOND.",
+        ),
+    ],
     margin: Annotated[
         float, typer.Option(help="Largest difference that does not matter, in declarations.")
     ] = 1.0,
@@ -49,11 +57,13 @@ def compare(
     """Contrast arms over the campaigns that they share: paired interval, Holm, equivalence.
 
     Campaigns are paired by registry and seed; runs on other registries, protocols, certificates or
-    identifiers are refused unless --across names the difference.
+    identifiers are refused unless --across names the difference. In a grid the contrasts are made
+    in every setting, as one family.
     """
-    pairs = [_pair(text) for text in contrast or []]
+    folders, arms = _sorted_out(runs)
+    pairs = [_pair(text) for text in contrast or []] + arms
     found = compare_runs(
-        runs,
+        folders,
         margin=margin,
         score=score,  # type: ignore[arg-type]
         contrasts=pairs,
@@ -63,6 +73,35 @@ def compare(
     OUT.print(_table(found))
     for line in _notes(found):
         OUT.print(line, markup=False, highlight=False)
+
+
+def _sorted_out(words: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Folders, and the contrast of the two words that are none.
+
+    Raises:
+        RunError: There are not two such words.
+    """
+    # The first is a folder in any case, and an error says what is wrong with it.
+    folders = [word for i, word in enumerate(words) if i == 0 or _is_folder(word)]
+    arms = [word for word in words[1:] if word not in folders]
+    if not arms:
+        return folders, []
+    if len(arms) != 2:
+        msg = (
+            f"{', '.join(map(repr, arms))}: no folder of a run, so taken for names of arms, of "
+            "which two make a contrast; expected none or two of them. Several contrasts are given "
+            "with --contrast FIRST,SECOND or --baseline ARM."
+        )
+        raise RunError(msg)
+    return folders, [(arms[0], arms[1])]
+
+
+def _is_folder(word: str) -> bool:
+    """True for the folder of a run or grid, and for any other that is named by a path."""
+    path = Path(word)
+    if not path.is_dir():
+        return False
+    return len(path.parts) > 1 or is_grid(path) or (path / MANIFEST_FILE).exists()
 
 
 def _pair(text: str) -> tuple[str, str]:

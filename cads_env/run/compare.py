@@ -1,8 +1,8 @@
 """Paired contrasts of arms over the campaigns that they share, within a run or between runs.
 
 Campaigns are paired by registry and seed, and only where registry, oracle, protocol, certificate
-and identifiers are the same; what may differ has to be named. Everything comes from the runs'
-files.
+and identifiers are the same; what may differ has to be named. Arms of a grid are compared setting
+by setting. Everything comes from the runs' files.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeGuard
 
 from cads_env.errors import RunError, suggest
 from cads_env.inference import Contrast, compare_family
+from cads_env.run.grid import Grid, is_grid, load_grid
 from cads_env.run.load import load_run
 from cads_env.run.manifest import differences
 from cads_env.run.result import RunResult
@@ -77,7 +78,7 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    runs: Sequence[str | Path | RunResult] | str | Path | RunResult,
+    runs: Sequence[str | Path | RunResult] | str | Path | RunResult | Grid,
     *,
     margin: float = 1.0,
     score: Score = "net",
@@ -88,13 +89,15 @@ def compare(
     """Contrast arms over the campaigns that they share.
 
     Args:
-        runs: One or several runs or their folders.
+        runs: One or several runs or their folders, or one grid or its folder, whose contrasts are
+            made in every setting.
         margin: Largest difference that does not matter, in declarations, for the equivalence test.
         score: What is compared: the paired "net", or "true", the certified hits of the arm itself,
             as for full minus permuted feedback.
-        contrasts: Pairs of labels (first minus second) that make the family. Empty: in one run all
-            pairs of arms; in several, each arm against the arm of that name in the first run, or,
-            where no name is shared, all arms of later runs against all of earlier ones.
+        contrasts: Pairs of labels (first minus second) that make the family; a last part that only
+            one label has (`informed` of `x/informed`) is enough. Empty: in one run all pairs of
+            arms; in several, each arm against the arm of that name in the first run, or, where no
+            name is shared, all arms of later runs against all of earlier ones.
         baseline: Label of the arm that every other one is compared with; instead of `contrasts`.
         across: What the runs may differ in, of `ACROSS`.
 
@@ -105,29 +108,90 @@ def compare(
         RunError: The runs cannot be paired, a label is unknown, or no campaign is shared.
         RecordError: A file of a run is damaged.
     """
-    given = [runs] if isinstance(runs, (str, Path, RunResult)) else list(runs)
-    loaded = [run if isinstance(run, RunResult) else load_run(run) for run in given]
-    if not loaded:
-        msg = "No run was given; expected the folder of at least one."
-        raise RunError(msg)
     if score not in SCORES:
         msg = f"Unknown score {score!r}. {suggest(str(score), SCORES)}"
         raise RunError(msg)
     check_across(across)
+    grid = _only_grid(runs)
+    if grid is not None:
+        return _compare_settings(grid, contrasts, baseline, score, margin)
+    given = [runs] if isinstance(runs, (str, Path, RunResult)) else list(runs)  # type: ignore[arg-type]
+    loaded = [run if isinstance(run, RunResult) else load_run(run) for run in given]
+    if not loaded:
+        msg = "No run was given; expected the folder of at least one."
+        raise RunError(msg)
     pairs = itertools.combinations(loaded, 2)
     notes = [n for one, two in pairs for n in _check_pairable(one, two, across, score)]
     notes += [_incomplete(run) for run in loaded if run.status != "complete"]
     arms = _labelled(loaded)
     family = _family(arms, contrasts, baseline)
-    names = _names(family)
-    rows = {
-        name: (a, b, *_paired(arms[a], arms[b], score))
-        for name, (a, b) in zip(names, family, strict=True)
-    }
+    named = dict(zip(_names(family), family, strict=True))
+    return _compared(arms, named, score, margin, notes)
+
+
+def _only_grid(runs: object) -> Grid | None:
+    """The grid that is to be compared alone; None for runs.
+
+    Raises:
+        RunError: A grid stands beside something else.
+    """
+    given = list(runs) if isinstance(runs, (list, tuple)) else [runs]
+    grids = [g for g in given if isinstance(g, Grid) or (_is_path(g) and is_grid(g))]
+    if not grids:
+        return None
+    if len(given) > 1:
+        msg = (
+            f"{grids[0]} is a grid of settings, which is compared alone. Name the folder of one of "
+            "its settings to compare it with another run."
+        )
+        raise RunError(msg)
+    return grids[0] if isinstance(grids[0], Grid) else load_grid(grids[0])
+
+
+def _is_path(value: object) -> TypeGuard[str | Path]:
+    return isinstance(value, (str, Path))
+
+
+def _compare_settings(
+    grid: Grid,
+    contrasts: Sequence[tuple[str, str]],
+    baseline: str | None,
+    score: Score,
+    margin: float,
+) -> Comparison:
+    """The contrasts of every setting as one family."""
+    arms: dict[str, ArmRows] = {}
+    named: dict[str, tuple[str, str]] = {}
+    for place, (setting, run) in enumerate(grid.runs.items()):
+        labels = {arm: f"{setting}:{arm}" for arm in run.arms}
+        arms |= {label: ArmRows(label, arm, run, place) for arm, label in labels.items()}
+        own = {arm: ArmRows(arm, arm, run, place) for arm in run.arms}
+        family = _family(own, contrasts, baseline)
+        for name, (a, b) in zip(_names(family), family, strict=True):
+            named[f"{setting}: {name}"] = (labels[a], labels[b])
+    if not named:
+        msg = f"No setting of {grid.folder} has begun; there is nothing to compare."
+        raise RunError(msg)
+    notes = [_incomplete(run) for run in grid.runs.values() if run.status != "complete"]
+    waiting = [setting.name for setting in grid.settings if setting.name not in grid.runs]
+    if waiting:
+        notes.append(f"Not begun yet: {', '.join(waiting)}.")
+    return _compared(arms, named, score, margin, notes)
+
+
+def _compared(
+    arms: Mapping[str, ArmRows],
+    named: Mapping[str, tuple[str, str]],
+    score: Score,
+    margin: float,
+    notes: Sequence[str],
+) -> Comparison:
+    """The named contrasts of arms, as one family."""
+    rows = {name: (a, b, *_paired(arms[a], arms[b], score)) for name, (a, b) in named.items()}
     if not any(values for _, _, values, *_ in rows.values()):
         msg = (
-            f"{' and '.join(dict.fromkeys(itertools.chain(*family)))} share no scored campaign "
-            "(registry and seed); expected runs over the same registries and seeds."
+            f"{' and '.join(dict.fromkeys(itertools.chain(*named.values())))} share no scored "
+            "campaign (registry and seed); expected runs over the same registries and seeds."
         )
         raise RunError(msg)
     found = compare_family(
@@ -261,12 +325,8 @@ def _labelled(runs: Sequence[RunResult]) -> dict[str, ArmRows]:
 def _family(
     arms: Mapping[str, ArmRows], contrasts: Sequence[tuple[str, str]], baseline: str | None
 ) -> list[tuple[str, str]]:
-    given = [] if baseline is None else [baseline]
-    named = [*(label for pair in contrasts for label in pair), *given]
-    for label in named:
-        if label not in arms:
-            msg = f"Unknown arm {label!r}. {suggest(label, arms)}"
-            raise RunError(msg)
+    contrasts = [(_label(a, arms), _label(b, arms)) for a, b in contrasts]
+    baseline = None if baseline is None else _label(baseline, arms)
     if contrasts and baseline is not None:
         msg = "Both contrasts and a baseline were given; expected one of them."
         raise RunError(msg)
@@ -285,6 +345,24 @@ def _family(
         return shared
     pairs = itertools.combinations(arms.values(), 2)
     return _not_empty([(b.label, a.label) for a, b in pairs if a.place < b.place], arms)
+
+
+def _label(word: str, arms: Mapping[str, ArmRows]) -> str:
+    """The label that a word names: itself, or the only one of which it is the last part.
+
+    Raises:
+        RunError: No label or several are named.
+    """
+    if word in arms:
+        return word
+    ends = [label for label in arms if label.endswith(f"/{word}")]
+    if len(ends) > 1:
+        msg = f"{word!r} is the last part of several arms: {', '.join(ends)}. Name one of them."
+        raise RunError(msg)
+    if not ends:
+        msg = f"Unknown arm {word!r}. {suggest(word, arms)}"
+        raise RunError(msg)
+    return ends[0]
 
 
 def _not_empty(family: list[tuple[str, str]], arms: Mapping[str, Any]) -> list[tuple[str, str]]:
