@@ -18,11 +18,11 @@ from cads_env.certificate import Certificate
 from cads_env.panel import load_panel
 from cads_env.protocol import load_protocol
 from cads_env.run.agents import resolve_agents
-from cads_env.run.evaluate import campaign_keys, tasks_of
 from cads_env.run.executors import Executor, execute
 from cads_env.run.folder import RunFolder
 from cads_env.run.manifest import new_manifest
 from cads_env.run.plan import Plan, Player, Task
+from cads_env.run.playing import campaign_keys, tasks_of
 
 REPEATS = 3
 WARM_UP = 4

@@ -6,6 +6,7 @@ a record, a certificate and an oracle; nothing flows back into a campaign.
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -205,7 +206,7 @@ def _certificate(
 
 
 class TwinCache:
-    """Twin records by what they depend on, least recently used first out."""
+    """Twin records by what they depend on, least recently used first out; safe under threads."""
 
     def __init__(self, limit_bytes: int = TWIN_CACHE_BYTES) -> None:
         """Start empty.
@@ -215,6 +216,7 @@ class TwinCache:
         """
         self._records: OrderedDict[tuple[str | int | None, ...], Record] = OrderedDict()
         self._limit, self._size = limit_bytes, 0
+        self._lock = threading.Lock()
 
     def get(self, registry: Registry, oracle: Oracle, protocol: Protocol, seed: int) -> Record:
         """The twin's record, played when it is not cached.
@@ -224,14 +226,19 @@ class TwinCache:
         """
         law = code_sha256(protocol.law)
         key = (registry.hash, oracle.hash, protocol.twin_hash, law, seed)
-        record = self._records.pop(key, None)
+        with self._lock:
+            record = self._records.get(key)
         if record is None:
+            # Outside the lock: two threads may play the same twin, and both get the same.
             record = play_twin(registry, oracle, protocol, seed)
-            self._size += _bytes_of(record)
-        self._records[key] = record
-        while self._size > self._limit and len(self._records) > 1:
-            _, oldest = self._records.popitem(last=False)
-            self._size -= _bytes_of(oldest)
+        with self._lock:
+            if key not in self._records:
+                self._records[key] = record
+                self._size += _bytes_of(record)
+            self._records.move_to_end(key)
+            while self._size > self._limit and len(self._records) > 1:
+                _, oldest = self._records.popitem(last=False)
+                self._size -= _bytes_of(oldest)
         return record
 
 

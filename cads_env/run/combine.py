@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cads_env.errors import RunError, suggest
 from cads_env.run.compare import check_same_registries
@@ -19,6 +19,10 @@ from cads_env.run.manifest import differences
 from cads_env.run.mend import whole_lines
 from cads_env.run.result import RunResult, arm_json
 from cads_env.run.rows import ROW_FILES, Key
+from cads_env.run.traces import read_bytes, trace_path
+
+_ENDS: Final = ("arms", "files", "reason", "traces")
+"""What the end of a run adds to its manifest."""
 
 
 class _Part(NamedTuple):
@@ -214,13 +218,15 @@ def _write(
     registries = {r["name"]: r for part in parts for r in part.run.manifest["registries"]}
     used = {key.registry for key in there}
     head = {
-        **{name: manifest[name] for name in manifest if name not in ("arms", "files", "reason")},
+        **{name: manifest[name] for name in manifest if name not in _ENDS},
         "status": "running",
         "config": config,
         "registries": [registries[name] for name in panel if name in used],
     }
     folder = run_folder(out)
     with RunFolder(folder, head, new=True) as files:
+        for part in parts:
+            _copy_traces(part, files)
         for name in ROW_FILES:
             files.append(name, _rows(parts, name))
         files.finish(keys, panel)
@@ -229,6 +235,15 @@ def _write(
         if there != set(keys):
             files.leave_open(f"{len(set(keys) - there)} campaigns are still to be played")
     return result
+
+
+def _copy_traces(part: _Part, files: RunFolder) -> None:
+    """The traces of a part's campaigns, under the new names of their arms."""
+    source = Path(part.run.folder or "")
+    for key in sorted(part.keys):
+        path = trace_path(source, key)
+        if path.is_file():
+            files.add_trace(_renamed(key, part.names), read_bytes(path))
 
 
 def _rows(parts: Sequence[_Part], name: str) -> Iterator[dict[str, Any]]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,21 +22,26 @@ from cads_env.proposer import Proposer, ProposerFailed
 from cads_env.protocol import Feedback, Protocol, load_protocol
 from cads_env.registry import RELABEL_MODES, Oracle, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec, resolve_agents
-from cads_env.run.executors import Executor, Kind, execute
-from cads_env.run.folder import Registries, RunFolder, run_folder
-from cads_env.run.load import rows_as_read
-from cads_env.run.manifest import new_manifest
-from cads_env.run.plan import Plan, Played, Player, Task, check_content, proposer_seed
-from cads_env.run.result import RunResult, arm_json
-from cads_env.run.rows import ROW_FILES, Key
+from cads_env.run.executors import MOST_JOBS, Executor, Kind, ThreadPool
+from cads_env.run.folder import run_folder
+from cads_env.run.meter import Meter
+from cads_env.run.plan import Plan, proposer_seed
+from cads_env.run.playing import How, Progress, play_in_memory, play_into
+from cads_env.run.result import RunResult
 from cads_env.score import resolve_certificate
+
+__all__ = [
+    "DEFAULT_PANEL",
+    "DEFAULT_PROTOCOL",
+    "DEFAULT_SEEDS",
+    "Progress",
+    "evaluate",
+    "proposer_seed",
+]
 
 DEFAULT_PANEL: Final = "synthetic-depmap:dev"
 DEFAULT_PROTOCOL: Final = "standard"
 DEFAULT_SEEDS: Final = range(20)
-
-Progress = Callable[[int, int, str], None]
-"""Called with (campaigns done, campaigns in all, arm) after every campaign."""
 
 
 def evaluate(
@@ -56,6 +60,10 @@ def evaluate(
     executor: Kind = "processes",
     address: str | None = None,
     progress: Progress | None = None,
+    concurrency: int = 1,
+    max_cost: float | None = None,
+    max_tokens: int | None = None,
+    pool: ThreadPool | None = None,
 ) -> RunResult:
     """The paired net of one or several agents over their proposer-removed twins.
 
@@ -81,10 +89,19 @@ def evaluate(
             results do not depend on it.
         address: Of the Ray cluster: "auto", HOST:PORT, or "local" (as None) for one that is
             started here and ends with the run.
-        progress: Called after every campaign.
+        progress: Called after every campaign; its method `watch`, where it has one, gets the
+            `Meter` before the first.
+        concurrency: Campaigns under way at once in threads of this process, for agents that wait
+            for a server; the results do not depend on it.
+        max_cost: Cost of all exchanges, those of earlier attempts included, at which nothing more
+            is asked. Campaigns under way end at their next exchange, and what they asked is kept.
+        max_tokens: The same for tokens in and out.
+        pool: Threads that several runs share, in place of `concurrency`; its meter holds the
+            limits.
 
     Returns:
-        Frames and summaries.
+        Frames and summaries; of what is complete so far, with status "interrupted", when a limit
+        stopped the run.
 
     Raises:
         AgentError: An agent is unknown, lacks a side table, or raised an exception of its own.
@@ -93,6 +110,7 @@ def evaluate(
         RunError: Seeds, jobs, the executor or the folder are unusable, or a process died.
         MissingExtraError: Ray is asked for and not installed.
         RecordError: A file of an earlier attempt is damaged.
+        ReplayError: A campaign asks for something else than its trace of an earlier attempt holds.
     """
     specs = resolve_agents(agents)
     rules = load_protocol(protocol)
@@ -101,7 +119,13 @@ def evaluate(
     judge = resolve_certificate(certificate, rules)
     panel = Panel.resolve(registry)
     numbers = _check_seeds(seeds)
-    where = Executor(kind=executor, jobs=jobs, address=address)
+    where = _where(executor, jobs, address, concurrency, pool)
+    how = How(
+        executor=where,
+        pool=pool,
+        meter=_meter(where, pool, max_cost, max_tokens),
+        progress=progress,
+    )
     if identifiers not in RELABEL_MODES:
         msg = (
             f"Unknown identifiers mode {identifiers!r}. {suggest(str(identifiers), RELABEL_MODES)}"
@@ -117,9 +141,60 @@ def evaluate(
         keep_reads=keep_reads,
     )
     if out is None or out is False:
-        return _play_in_memory(plan, numbers, where, progress)
+        return play_in_memory(plan, numbers, how)
     folder = run_folder(None if out is True else out)
-    return _play_into(folder, plan, numbers, where, retry_failed, progress)
+    return play_into(folder, plan, numbers, how, retry_failed=retry_failed)
+
+
+def _where(
+    kind: Kind, jobs: int, address: str | None, concurrency: int, pool: ThreadPool | None
+) -> Executor:
+    """The executor; threads exclude the others."""
+    where = Executor(kind=kind, jobs=jobs, address=address)
+    is_count = isinstance(concurrency, int) and not isinstance(concurrency, bool)
+    if not is_count or not 1 <= concurrency <= MOST_JOBS:
+        msg = (
+            f"concurrency={concurrency!r} is not usable; expected a whole number of campaigns at "
+            f"once, from 1 to {MOST_JOBS}, such as 32 for a server on one GPU."
+        )
+        raise RunError(msg)
+    if concurrency == 1 and pool is None:
+        return where
+    what = "a pool" if pool is not None else f"concurrency={concurrency}"
+    if pool is not None and concurrency != 1:
+        msg = f"concurrency={concurrency} and a pool were given; expected one of them."
+        raise RunError(msg)
+    if kind == "ray" or jobs != 1:
+        other = "executor='ray'" if kind == "ray" else f"jobs={jobs}"
+        msg = (
+            f"{what} means threads of this process, and {other} other processes; expected one of "
+            "them. Take concurrency for agents that wait for a server, jobs for those that compute."
+        )
+        raise RunError(msg)
+    return Executor(kind="threads", jobs=concurrency if pool is None else pool.jobs)
+
+
+def _meter(
+    where: Executor,
+    pool: ThreadPool | None,
+    max_cost: float | None,
+    max_tokens: int | None,
+) -> Meter:
+    """What counts and limits; limits hold only where all exchanges are counted at once."""
+    has_limit = max_cost is not None or max_tokens is not None
+    if pool is not None and has_limit:
+        msg = "max_cost and max_tokens of a pool's runs are those of its meter; give them there."
+        raise RunError(msg)
+    if pool is not None and isinstance(pool.meter, Meter):
+        return pool.meter
+    if has_limit and (where.kind == "ray" or (where.kind == "processes" and where.jobs > 1)):
+        other = "executor='ray'" if where.kind == "ray" else f"jobs={where.jobs}"
+        msg = (
+            f"max_cost and max_tokens need all exchanges in one process; received {other}. Take "
+            "concurrency=N in its place, or leave the limits out."
+        )
+        raise RunError(msg)
+    return Meter(max_cost=max_cost, max_tokens=max_tokens)
 
 
 def _check_seeds(seeds: Iterable[int]) -> list[int]:
@@ -173,102 +248,3 @@ def _probe(spec: AgentSpec, oracle: Oracle, seed: int) -> Proposer:
     except ProposerFailed as failure:
         msg = f"Agent {spec.name!r} cannot start: {failure}"
         raise AgentError(msg) from failure
-
-
-def campaign_keys(plan: Plan, seeds: Sequence[int]) -> list[Key]:
-    """Every campaign of a run, in the order of its files: by seed, then by arm."""
-    names = plan.panel.names
-    return [Key(spec.name, names[s % len(names)], s) for s in seeds for spec in plan.specs]
-
-
-def tasks_of(keys: Sequence[Key], settled: Collection[Key]) -> list[Task]:
-    """What is left to play, a seed at a time."""
-    arms: dict[int, list[str]] = {}
-    for key in keys:
-        if key not in settled:
-            arms.setdefault(key.seed, []).append(key.arm)
-    return [Task(seed, tuple(names)) for seed, names in arms.items()]
-
-
-class _Steps:
-    """Counts campaigns for a progress callback."""
-
-    def __init__(self, done: int, total: int, progress: Progress | None) -> None:
-        self._done, self._total, self._progress = done, total, progress
-        if done and progress is not None:
-            progress(done, total, "")
-
-    def take(self, played: Played) -> None:
-        for arm in played.task.arms:
-            self._done += 1
-            if self._progress is not None:
-                self._progress(self._done, self._total, arm)
-
-
-def _play_in_memory(
-    plan: Plan, seeds: Sequence[int], executor: Executor, progress: Progress | None
-) -> RunResult:
-    keys = campaign_keys(plan, seeds)
-    manifest = new_manifest(plan, seeds)
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ROW_FILES}
-    registries: dict[str, dict[str, Any]] = {}
-    steps = _Steps(0, len(keys), progress)
-    for played in execute(Player(plan), tasks_of(keys, ()), executor=executor):
-        registries[played.registry["name"]] = played.registry
-        for name in ROW_FILES:
-            if name != "reads":
-                rows[name] += played.rows[name]
-        steps.take(played)
-    rank = {key: i for i, key in enumerate(keys)}
-    for name in ROW_FILES:
-        rows[name].sort(key=lambda row: rank[Key.of(row)])
-    manifest["registries"] = [registries[n] for n in plan.panel.names if n in registries]
-    manifest["status"] = "complete"
-    return RunResult.of(rows_as_read(rows), manifest)
-
-
-def _play_into(
-    folder: Path,
-    plan: Plan,
-    seeds: Sequence[int],
-    executor: Executor,
-    retry_failed: bool,
-    progress: Progress | None,
-) -> RunResult:
-    keys = campaign_keys(plan, seeds)
-
-    def check(stored: Registries) -> None:
-        _check_registries(plan.panel, _hashes(stored))
-
-    manifest = new_manifest(plan, seeds)
-    with RunFolder(folder, manifest, retry_failed=retry_failed, check=check) as files:
-        known = _hashes(files.registries)
-        settled = files.done | files.failed
-        steps = _Steps(len(settled), len(keys), progress)
-        try:
-            player = Player(replace(plan, expected=known))
-            for played in execute(player, tasks_of(keys, settled), executor=executor):
-                files.keep(played)
-                steps.take(played)
-        except BaseException as error:
-            if (folder / "campaigns.jsonl").exists():
-                error.add_note(
-                    f"Campaigns completed before that are in {folder}; with --out {folder} the "
-                    "same command goes on."
-                )
-            raise
-        files.finish(keys, plan.panel.names)
-        result = RunResult.of(files.rows(), files.manifest, folder=str(folder))
-        files.note("arms", [arm_json(arm) for arm in result.arms.values()])
-    return result
-
-
-def _hashes(registries: Registries) -> dict[str, tuple[str, str]]:
-    return {n: (r["hash"], r["oracle_hash"]) for n, r in registries.items()}
-
-
-def _check_registries(panel: Panel, known: Mapping[str, tuple[str, str]]) -> None:
-    """Check those whose content may have changed; the others are what their names say."""
-    for i in panel.untold:
-        if panel.names[i] in known:
-            check_content(panel[i], known)

@@ -22,9 +22,11 @@ from cads_env.errors import RunError, error_text
 from cads_env.files import is_partial, write_whole
 from cads_env.run.manifest import MANIFEST_FILE, check_same_run, read_manifest
 from cads_env.run.mend import in_order, mend, whole_lines
-from cads_env.run.plan import Played
+from cads_env.run.meter import NOTHING_SPENT, Spent
+from cads_env.run.plan import Played, Task
 from cads_env.run.row_checks import check_files, check_rows, sha256_of
 from cads_env.run.rows import ROW_FILES, Key
+from cads_env.run.traces import check_traces, seal, tally, trace_path, unseal
 from cads_env.values import plain_text
 
 Registries = dict[str, dict[str, Any]]
@@ -92,6 +94,7 @@ class RunFolder:
         folder: Where it is.
         done: Keys of the campaigns that are complete.
         failed: Keys of the campaigns that failed.
+        spent: What the traces of earlier attempts tell of requests, tokens and cost.
     """
 
     def __init__(
@@ -124,6 +127,7 @@ class RunFolder:
         self._files: dict[str, IO[str]] = {}
         self.done: set[Key] = set()
         self.failed: set[Key] = set()
+        self.spent: Spent = NOTHING_SPENT
         self._open_reason: str | None = None
         self._lock = FileLock(self._place / LOCK_FILE, blocking=False)
         try:
@@ -169,13 +173,16 @@ class RunFolder:
         check(self.registries)
         if self._manifest["status"] == "complete":
             check_files(self._place, self._manifest)
+            check_traces(self._place, self._manifest)
         check_rows(self._place, self._manifest["config"])
+        self.spent = tally(self._place)
         # What the end of a run adds, in the order in which an unbroken one adds it.
-        for name in ("arms", "reason", "files"):
+        for name in ("arms", "reason", "files", "traces"):
             self._manifest.pop(name, None)
         # Before the first row changes: a kill from here on must not leave a run called complete.
         self._manifest["status"] = "running"
         self._write_manifest()
+        unseal(self._place)
         self.done, self.failed = mend(self._place, drop_failures=retry_failed)
         self.log("resume", done=len(self.done), failed=len(self.failed))
 
@@ -226,6 +233,9 @@ class RunFolder:
             for name in sorted(ROW_FILES)
             if (path := self._place / f"{name}.jsonl").is_file()
         }
+        traces = seal(self._place)
+        if traces is not None:
+            self._manifest["traces"] = traces
         self._write_manifest()
         self.log("end", status=status)
         if unwritten is not None:
@@ -256,6 +266,45 @@ class RunFolder:
             raise RunError(msg) from error
 
     @property
+    def place(self) -> Path:
+        """The folder's absolute path."""
+        return self._place
+
+    def recorded(self, task: Task) -> tuple[tuple[str, bytes], ...]:
+        """Arm and trace so far of a task's campaigns, for a worker that does not reach the folder.
+
+        Raises:
+            RunError: A trace cannot be read.
+        """
+        name = self.registry_of(task.seed)
+        paths = {arm: trace_path(self._place, Key(arm, name, task.seed)) for arm in task.arms}
+        with self._writing():
+            return tuple((arm, p.read_bytes()) for arm, p in paths.items() if p.is_file())
+
+    def registry_of(self, seed: int) -> str:
+        """Name of the registry that a seed plays."""
+        names: list[str] = self._manifest["config"]["registries"]
+        return names[seed % len(names)]
+
+    def add_trace(self, key: Key, lines: bytes) -> None:
+        """Add lines to a campaign's trace and put them on disk.
+
+        Args:
+            key: The campaign.
+            lines: Whole lines.
+
+        Raises:
+            RunError: They cannot be written.
+        """
+        path = trace_path(self._place, key)
+        with self._writing():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab") as handle:
+                handle.write(lines)
+                handle.flush()
+                os.fsync(handle.fileno())
+
+    @property
     def registries(self) -> Registries:
         """What the manifest says of each registry that was played, by name."""
         return {entry["name"]: entry for entry in self._manifest["registries"]}
@@ -270,6 +319,8 @@ class RunFolder:
             self._manifest["registries"].append(played.registry)
             with self._writing():
                 self._write_manifest()
+        for arm, lines in played.traces:
+            self.add_trace(Key(arm, played.registry["name"], played.task.seed), lines)
         for name in ROW_FILES:
             self.append(name, played.rows[name])
         for name, event in (("campaigns", "campaign"), ("failures", "failed")):

@@ -16,6 +16,7 @@ from cads_env.run.mend import whole_lines
 from cads_env.run.result import RunResult
 from cads_env.run.row_checks import COLUMNS, check_files, check_known, check_totals, checked_lines
 from cads_env.run.rows import Key, planned_keys
+from cads_env.run.traces import check_traces
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -36,6 +37,7 @@ def load_run(folder: str | Path) -> RunResult:
     manifest = read_manifest(place)
     if manifest["status"] == "complete":
         check_files(place, manifest)
+        check_traces(place, manifest)
     rows = read_rows(place, manifest["config"])
     return RunResult.of(rows, manifest, folder=str(folder))
 

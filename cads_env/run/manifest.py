@@ -187,10 +187,16 @@ def _git_state(folder: Path) -> dict[str, Any] | None:
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as JSON values; what JSON does not have is shown as text."""
-    plain: dict[str, Any] = {}
-    for name, value in options.items():
-        exact = value is None or isinstance(value, (str, int, bool))
-        finite = isinstance(value, float) and math.isfinite(value)
-        # Without its address, an object's repr is the same in the next process.
-        plain[name] = value if exact or finite else re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
-    return plain
+    return {str(name): _json_value(value) for name, value in options.items()}
+
+
+def _json_value(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _json_value(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(entry) for entry in value]
+    exact = value is None or isinstance(value, (str, int, bool))
+    if exact or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    # Without its address, an object's repr is the same in the next process.
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

@@ -44,6 +44,7 @@ def check_manifest(manifest: Mapping[str, Any]) -> None:
         "versions": isinstance(manifest.get("versions", {}), Mapping),
         "git": isinstance(manifest.get("git"), Mapping | None),
         "files": isinstance(manifest.get("files", {}), Mapping),
+        "traces": "traces" not in manifest or _are_traces(manifest["traces"]),
     }
     wrong = [name for name, is_right in kinds.items() if not is_right]
     if wrong:
@@ -52,6 +53,15 @@ def check_manifest(manifest: Mapping[str, Any]) -> None:
             "was written: put back a copy, or run again."
         )
         raise RecordError(msg)
+
+
+def _are_traces(value: object) -> bool:
+    """Whether a value tells of traces: how many, their lines, and a digest of all."""
+    return (
+        isinstance(value, Mapping)
+        and all(_is_count(value.get(name)) for name in ("files", "exchanges"))
+        and isinstance(value.get("sha256"), str)
+    )
 
 
 def _is_count(value: object) -> bool:

@@ -7,24 +7,39 @@ change a campaign. Writes no file and prints nothing.
 from __future__ import annotations
 
 import os
+import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cads_env.campaign import open_screen, play
 from cads_env.certificate import Certificate
-from cads_env.errors import AgentError, ProposalError, RegistryError
+from cads_env.errors import (
+    AgentError,
+    ProposalError,
+    RecordError,
+    RegistryError,
+    ReplayError,
+    RunError,
+)
 from cads_env.panel import Panel
 from cads_env.proposer import Proposer, ProposerFailed
 from cads_env.protocol import Protocol
 from cads_env.record import Record
 from cads_env.registry import Oracle, Registry, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec
+from cads_env.run.executors.stopping import RunStopped
+from cads_env.run.journal import CampaignJournal, MemoryJournal
+from cads_env.run.journals import Journals
+from cads_env.run.meter import NOTHING_SPENT, Spent
+from cads_env.run.opened import OpenCampaigns
 from cads_env.run.rows import (
     ROW_FILES,
     Campaign,
+    Key,
     campaign_row,
     declaration_rows,
     failure_row,
@@ -43,10 +58,12 @@ class Task(NamedTuple):
     Attributes:
         seed: The campaign seed.
         arms: Names of the arms still to be played.
+        recorded: Arm and trace so far, where the worker does not reach the run's folder.
     """
 
     seed: int
     arms: tuple[str, ...]
+    recorded: tuple[tuple[str, bytes], ...] = ()
 
 
 class Played(NamedTuple):
@@ -56,11 +73,15 @@ class Played(NamedTuple):
         task: The task.
         registry: Name, hashes, size and description of the registry, JSON values.
         rows: Rows by kind, see `ROW_FILES`; of an arm either a campaign or a failure.
+        spent: What its exchanges took in this attempt.
+        traces: Arm and new lines of its trace, where the worker did not write them itself.
     """
 
     task: Task
     registry: dict[str, Any]
     rows: dict[str, list[dict[str, Any]]]
+    spent: Spent = NOTHING_SPENT
+    traces: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +109,26 @@ class Plan:
 
 
 class Player:
-    """Plays tasks of one plan; travels to other processes before it has played."""
+    """Plays tasks of one plan, in several threads if need be; travels to other processes."""
 
-    def __init__(self, plan: Plan) -> None:
-        """Nothing is loaded before the first task."""
+    def __init__(self, plan: Plan, journals: Journals | None = None) -> None:
+        """Nothing is loaded before the first task.
+
+        Args:
+            plan: What it plays.
+            journals: Of the campaigns; None keeps them in memory.
+        """
         self._plan = plan
+        self._specs = {spec.name: spec for spec in plan.specs}
+        self._journals = Journals() if journals is None else journals
+        self._opened = OpenCampaigns(self._open, len(plan.specs))
         self._last: dict[str, Proposer] = {}
+        self._lock = threading.Lock()
+        self._loading = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without what was opened here."""
+        return (Player, (self._plan, self._journals))
 
     def play(self, task: Task) -> Played:
         """Play the arms of a task and score them against the twin.
@@ -102,17 +137,26 @@ class Player:
             AgentError: An agent raised an exception of its own, or is one object for several
                 campaigns.
             RegistryError: The registry cannot be loaded or is not the one that the run began with.
+            ReplayError: A campaign asks for something else than its record holds.
+            RecordError: The record of a campaign is damaged.
+            RunStopped: The run is to end.
         """
-        campaign, info = self._open(task.seed)
+        campaign, info = self._opened.take(task.seed, len(task.arms))
         rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ROW_FILES}
-        specs = {spec.name: spec for spec in self._plan.specs}
+        recorded, spent, traces = dict(task.recorded), NOTHING_SPENT, []
         for arm in task.arms:
-            self._play_arm(specs[arm], campaign, rows)
-        return Played(task, info, rows)
+            key = Key(arm, campaign.registry.name, task.seed)
+            journal = self._journals.open(key, recorded.get(arm, b""))
+            self._play_arm(self._specs[arm], campaign, journal, rows)
+            spent = spent.plus(journal.spent)
+            if isinstance(journal, MemoryJournal) and journal.lines:
+                traces.append((arm, b"".join(journal.lines)))
+        return Played(task._replace(recorded=()), info, rows, spent, tuple(traces))
 
     def _open(self, seed: int) -> tuple[Campaign, dict[str, Any]]:
         plan = self._plan
-        pair = plan.panel.for_seed(seed)
+        with self._loading:
+            pair = plan.panel.for_seed(seed)
         check_content(pair, plan.expected)
         registry, oracle = relabel(*pair, plan.identifiers, seed)
         twin = TWINS.get(registry, oracle, plan.protocol, seed)
@@ -123,21 +167,20 @@ class Player:
         return campaign, info
 
     def _play_arm(
-        self, spec: AgentSpec, campaign: Campaign, rows: dict[str, list[dict[str, Any]]]
+        self,
+        spec: AgentSpec,
+        campaign: Campaign,
+        journal: CampaignJournal,
+        rows: dict[str, list[dict[str, Any]]],
     ) -> None:
         registry, oracle, seed = campaign.registry, campaign.oracle, campaign.seed
         key = {"arm": spec.name, "registry": registry.name, "seed": seed}
         process = os.getpid()
         try:
-            proposer = spec.build(proposer_seed(oracle, seed))
-            if proposer is self._last.get(spec.name):
-                msg = (
-                    f"The factory of agent {spec.name!r} returned the same object again; every "
-                    "campaign needs a new one, since an answer may depend on its own views only."
-                )
-                raise AgentError(msg)
-            self._last[spec.name] = proposer
-            record = _play_guarded(proposer, campaign, self._plan.protocol, spec.name)
+            with _journalled(journal, key):
+                proposer = spec.build(proposer_seed(oracle, seed), journal.ticket)
+                self._check_new(proposer, spec.name)
+                record = _play_guarded(proposer, campaign, self._plan.protocol, spec.name)
         except ProposerFailed as failure:
             reason = said(failure) or "no reason given"
             rows["failures"].append(failure_row(key, campaign, reason))
@@ -154,6 +197,37 @@ class Player:
         judge = self._plan.certificate
         audit = None if judge.audit is None else judge.audit_outcome(record)
         rows["campaigns"].append(campaign_row(key, campaign, record, scored.outcome, audit))
+
+    def _check_new(self, proposer: Proposer, arm: str) -> None:
+        with self._lock:
+            is_same = proposer is self._last.get(arm)
+            self._last[arm] = proposer
+        if is_same:
+            msg = (
+                f"The factory of agent {arm!r} returned the same object again; every "
+                "campaign needs a new one, since an answer may depend on its own views only."
+            )
+            raise AgentError(msg)
+
+
+@contextmanager
+def _journalled(journal: CampaignJournal, key: Mapping[str, Any]) -> Iterator[None]:
+    """End the journal with what is played; what is wrong with it is told with its campaign.
+
+    An agent sees what its journal raises, so the journal itself names neither seed nor file.
+    """
+    failure: BaseException | None = None
+    try:
+        yield
+    except BaseException as error:
+        failure = error
+        raise
+    finally:
+        try:
+            journal.end(failure)
+        except (ReplayError, RecordError, RunError) as error:
+            msg = f"Campaign {tuple(key.values())} ({journal.where}): {error}"
+            raise type(error)(msg) from error
 
 
 def describe(registry: Registry, oracle: Oracle) -> dict[str, Any]:
@@ -197,7 +271,7 @@ def _play_guarded(proposer: Proposer, campaign: Campaign, protocol: Protocol, ar
     screen = open_screen([(campaign.registry, campaign.oracle)], [campaign.seed], protocol)
     try:
         return play(screen, [proposer])[0]
-    except (ProposerFailed, KeyboardInterrupt):
+    except (ProposerFailed, KeyboardInterrupt, RunStopped):
         raise
     # An agent's sys.exit() or cancellation is its mistake, not a reason to end the run unsaid.
     except BaseException as error:

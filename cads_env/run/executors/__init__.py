@@ -1,4 +1,4 @@
-"""Where work is played: in this process, in several others, or on the machines of a Ray cluster.
+"""Where work is played: here, in threads or other processes, or on the machines of a Ray cluster.
 
 Whatever the executor, a task gives the same result; only the order in which results come differs,
 and `in_order` takes that away. Knows nothing of what is played and writes no file.
@@ -14,6 +14,8 @@ from cads_env.run.executors.executor import (
     check_jobs,
     cpu_count,
 )
+from cads_env.run.executors.stopping import RunStopped, Stop
+from cads_env.run.executors.threads import ThreadPool
 
 __all__ = [
     "HERE",
@@ -21,6 +23,9 @@ __all__ = [
     "MOST_JOBS",
     "Executor",
     "Kind",
+    "RunStopped",
+    "Stop",
+    "ThreadPool",
     "Work",
     "check_jobs",
     "cpu_count",

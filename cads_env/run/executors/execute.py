@@ -17,6 +17,8 @@ from cads_env.errors import RunError
 from cads_env.run.executors.executor import Executor, Work
 from cads_env.run.executors.on_ray import ray_crew
 from cads_env.run.executors.processes import process_crew
+from cads_env.run.executors.stopping import RunStopped, Stop
+from cads_env.run.executors.threads import ThreadCrew, ThreadPool
 
 HERE: Final = Executor()
 """All in this process."""
@@ -48,19 +50,32 @@ class Crew(Protocol):
         ...
 
 
-def execute(work: Work[T, R], tasks: Sequence[T], *, executor: Executor = HERE) -> Iterator[R]:
+def execute(
+    work: Work[T, R],
+    tasks: Sequence[T],
+    *,
+    executor: Executor = HERE,
+    pool: ThreadPool | None = None,
+    stop: Stop | None = None,
+) -> Generator[R, None, None]:
     """Play tasks and give the result of each as it comes, in any order.
 
     Args:
         work: What plays them; it travels to every worker once.
         tasks: What is to be played.
         executor: Where.
+        pool: Threads to play in, shared with others; None for the executor's own.
+        stop: Given when something ends the run, so that work in other threads ends too; the work
+            looks at it.
 
     Raises:
         RunError: The work cannot be sent to other processes, one of them died, or there is no
             cluster at the address.
         Exception: Whatever `work.play` raised, as it would here.
     """
+    if pool is not None or executor.kind == "threads":
+        yield from _in_threads(work, tasks, executor, pool, stop or Stop())
+        return
     if _plays_here(tasks, executor):
         yield from map(work.play, tasks)
         return
@@ -102,8 +117,59 @@ def in_order(work: Work[T, R], tasks: Sequence[T], *, executor: Executor = HERE)
             yield crew.result(out.popleft())
 
 
+def _in_threads(
+    work: Work[T, R],
+    tasks: Sequence[T],
+    executor: Executor,
+    pool: ThreadPool | None,
+    stop: Stop,
+) -> Iterator[R]:
+    """As `execute`; nothing is left in the pool when it ends, however it does."""
+    own = ThreadPool(executor.jobs) if pool is None else None
+    crew = ThreadCrew(pool or cast(ThreadPool, own), work, stop)
+    out: set[Any] = set()
+    try:
+        for task in tasks:
+            out.add(crew.submit(task))
+            if len(out) >= crew.most_out:
+                yield from _emptied(crew, out)
+        while out:
+            yield from _emptied(crew, out)
+    except GeneratorExit:
+        out = crew.stop("nobody waits for the run", out)
+        while out:
+            out -= crew.landed(out)
+        raise
+    except BaseException as error:
+        out = crew.stop(f"{type(error).__name__}: {error}", out)
+        # What is complete in spite of it is kept; what ended for the same reason has been told.
+        while out:
+            for handle in crew.landed(out):
+                out.discard(handle)
+                if handle.exception() is None:
+                    yield crew.result(handle)
+        raise
+    finally:
+        if own is not None:
+            own.close()
+
+
+def _emptied(crew: ThreadCrew, out: set[Any]) -> Iterator[Any]:
+    """Wait for one result; give those that are there, then raise what one of them raised."""
+    failed: BaseException | None = None
+    for handle in crew.landed(out):
+        out.discard(handle)
+        error = handle.exception()
+        if error is None:
+            yield crew.result(handle)
+        elif failed is None or isinstance(failed, RunStopped):
+            failed = error
+    if failed is not None:
+        raise failed
+
+
 def _plays_here(tasks: Sequence[Any], executor: Executor) -> bool:
-    if executor.kind == "ray":
+    if executor.kind != "processes":
         return not tasks
     return executor.jobs == 1 or len(tasks) <= 1
 
@@ -127,6 +193,14 @@ def _landed(crew: Crew, out: set[Any]) -> Generator[Any, None, set[Any]]:
 
 @contextmanager
 def _crew(work: Work[Any, Any], task_count: int, executor: Executor) -> Iterator[Crew]:
+    if executor.kind == "threads":
+        stop = Stop()
+        with ThreadPool(executor.jobs) as pool:
+            try:
+                yield cast(Crew, ThreadCrew(pool, work, stop))
+            finally:
+                stop.give("nobody waits for the work")
+        return
     packed = _packed(work)
     opened: AbstractContextManager[Any]
     if executor.kind == "ray":

@@ -13,9 +13,9 @@ import loky
 
 from cads_env.errors import MissingExtraError, RunError, suggest
 
-Kind = Literal["processes", "ray"]
+Kind = Literal["processes", "ray", "threads"]
 
-KINDS: Final[tuple[Kind, ...]] = ("processes", "ray")
+KINDS: Final[tuple[Kind, ...]] = ("processes", "ray", "threads")
 MOST_JOBS: Final = 1_024
 """More processes than this are a slip of the keyboard."""
 INSTALL_RAY: Final = "pip install 'cads-env[ray]'"
@@ -37,9 +37,10 @@ class Executor:
     """Where work is played.
 
     Attributes:
-        kind: "processes" of this machine, or "ray" for a cluster.
-        jobs: Processes of this machine; with 1 all is played in this one. Stays 1 with Ray, which
-            uses every CPU that its cluster offers.
+        kind: "processes" of this machine, "ray" for a cluster, or "threads" of this process, for
+            work that mostly waits.
+        jobs: Processes of this machine; with 1 all is played in this one. Or threads. Stays 1 with
+            Ray, which uses every CPU that its cluster offers.
         address: Cluster of Ray: "auto" for the one this machine belongs to, HOST:PORT of its head,
             "local" or None for one on this machine that ends with the work. None without Ray.
 
@@ -59,11 +60,11 @@ class Executor:
             msg = f"Unknown executor {self.kind!r}. {suggest(str(self.kind), KINDS)}"
             raise RunError(msg)
         check_jobs(self.jobs)
-        if self.kind == "processes":
+        if self.kind != "ray":
             if self.address is not None:
                 msg = (
                     f"The address {self.address!r} is that of a Ray cluster, but the executor is "
-                    "'processes'. Say executor 'ray' (--executor ray) or leave the address out."
+                    f"{self.kind!r}. Say executor 'ray' (--executor ray) or leave the address out."
                 )
                 raise RunError(msg)
             return

@@ -1,0 +1,432 @@
+"""The journal of a campaign: what its proposer asked of the world outside, kept line by line.
+
+What is recorded is given back in order and not asked again; the rest is asked for, or refused when
+a run is replayed. An agent holds a `Ticket` alone, from which neither the campaign nor a file can
+be reached, and no message that it can catch names them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from io import FileIO
+from pathlib import Path
+from typing import IO, Any, Final, Literal
+from weakref import WeakKeyDictionary
+
+from cads_env.errors import (
+    AgentError,
+    InvariantError,
+    RecordError,
+    ReplayError,
+    RunError,
+    error_text,
+    readable,
+)
+from cads_env.proposer import ProposerFailed
+from cads_env.run.differing import first_difference
+from cads_env.run.executors.stopping import RunStopped, Stop
+from cads_env.run.meter import NOTHING_SPENT, Meter, spent_of
+from cads_env.run.traces import Exchange, RoundCounter, canonical, exchanges, sha256_text
+from cads_env.values import said
+
+Mode = Literal["live", "replay"]
+
+_NAMED: Final = ("round", "attempt")
+"""Keys of a request that a message names."""
+_LOCK_WAIT_S: Final = 10.0
+"""How long the process of a killed run may take to let its file go."""
+_START_OVER: Final = (
+    "The agent, its options or the registry changed since. Put back what the run began with, or "
+    "start a new folder."
+)
+
+
+class Ticket:
+    """What an agent holds of its journal: it can exchange, and tells nothing of the campaign."""
+
+    __slots__ = ("__weakref__",)
+
+    def exchange(
+        self, request: Mapping[str, Any], answer: Callable[[], Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        """The answer to a request; see `cads_env.proposer.Journal`."""
+        journal = _of_ticket.get(self)
+        if journal is None:
+            msg = "The campaign of this journal is over; every campaign has a journal of its own."
+            raise AgentError(msg)
+        return journal.exchange(request, answer)
+
+
+_of_ticket: WeakKeyDictionary[Ticket, CampaignJournal] = WeakKeyDictionary()
+
+
+class CampaignJournal(ABC):
+    """Keeps and gives back the exchanges of one campaign; used by one thread.
+
+    Attributes:
+        spent: What this campaign has spent in this attempt.
+    """
+
+    def __init__(
+        self, *, mode: Mode = "live", meter: Meter | None = None, stop: Stop | None = None
+    ) -> None:
+        """Nothing is opened before the first exchange.
+
+        Args:
+            mode: "live" asks for what is not recorded; "replay" refuses it.
+            meter: Counts and limits what is asked; None for neither.
+            stop: Looked at before anything is asked.
+        """
+        self._mode, self._meter, self._stop = mode, meter, stop
+        self._records: Iterator[Exchange] | None = None
+        self._next: Exchange | None = None
+        self._n = 0
+        self._rounds = RoundCounter()
+        self._broken: BaseException | None = None
+        self.spent = NOTHING_SPENT
+        self.ticket = Ticket()
+        _of_ticket[self.ticket] = self
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """What a message calls the record."""
+
+    @abstractmethod
+    def _recorded(self) -> Iterator[Exchange]:
+        """The recorded exchanges; opens what holds them."""
+
+    @abstractmethod
+    def _put(self, line: bytes) -> None:
+        """Keep a line, on disk where there is one, before it is used."""
+
+    @abstractmethod
+    def _let_go(self) -> None:
+        """Close what was opened."""
+
+    @property
+    def broken(self) -> BaseException | None:
+        """What refused an exchange for good; None where nothing did."""
+        return self._broken
+
+    def exchange(
+        self, request: Mapping[str, Any], answer: Callable[[], Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        """The answer to a request: as recorded, or asked for now.
+
+        Raises:
+            ProposerFailed: `answer` raised it, now or when it was recorded.
+            ReplayError: Another request is recorded here, or none when nothing may be asked.
+            RecordError: The record is damaged.
+            RunStopped: The run is to end.
+        """
+        try:
+            return self._exchange(request, answer)
+        except (ReplayError, RecordError, RunError, RunStopped) as error:
+            # An agent that goes on in spite of it must not have its campaign scored.
+            self._broken = self._broken or error
+            raise
+
+    def _exchange(
+        self, request: Mapping[str, Any], answer: Callable[[], Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        text = _canonical(request)
+        self._open()
+        if self._next is not None:
+            self._check_same(self._next, request, text)
+            known = self._take()
+            if known is not None:
+                self._rounds.is_new(request)
+                return known
+        if self._mode == "replay":
+            msg = (
+                f"{_place(request)}: the record ends before this request, and a replay asks "
+                f"nothing. {_START_OVER}"
+            )
+            raise ReplayError(msg)
+        if self._stop is not None:
+            self._stop.check()
+        if self._meter is not None:
+            self._meter.check()
+        return self._ask(request, text, answer)
+
+    def _open(self) -> None:
+        if self._records is None:
+            self._records = self._recorded()
+            self._next = next(self._records, None)
+
+    def _check_same(self, there: Exchange, request: Mapping[str, Any], text: str) -> None:
+        if there.request_sha256 == sha256_text(text):
+            return
+        where = first_difference(there.request, json.loads(text))
+        msg = (
+            f"{_place(request)}: the record of this campaign holds another request here; they "
+            f"differ first in {where}. {_START_OVER}"
+        )
+        raise ReplayError(msg)
+
+    def _take(self) -> Mapping[str, Any] | None:
+        """The recorded answer; None when it failed and is to be asked for again.
+
+        Raises:
+            ProposerFailed: It failed, and the campaign went on from there or is replayed.
+        """
+        there = self._advance()
+        while there.answer is None and self._next is not None and self._next.n == there.n:
+            # It failed and was asked for again by a later attempt.
+            there = self._advance()
+        self._n = there.n + 1
+        if there.answer is not None:
+            return there.answer
+        if self._next is None and self._mode == "live":
+            self._n = there.n
+            return None
+        raise ProposerFailed(there.failed)
+
+    def _advance(self) -> Exchange:
+        there, records = self._next, self._records
+        if there is None or records is None:
+            msg = "The record was read past its end. Please report this bug."
+            raise InvariantError(msg)
+        self._next = next(records, None)
+        return there
+
+    def _ask(
+        self, request: Mapping[str, Any], text: str, answer: Callable[[], Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        began = time.perf_counter()
+        given: object = None
+        failure: ProposerFailed | None = None
+        try:
+            given = answer()
+        except ProposerFailed as error:
+            failure = error
+        seconds = round(time.perf_counter() - began, 4)
+        told = _answer_json(given) if failure is None else _failed_json(failure)
+        outcome = f'"answer":{told}' if failure is None else told
+        line = (
+            f'{{"n":{self._n},"request":{text},"request_sha256":"{sha256_text(text)}",{outcome},'
+            f'"started":"{started}","seconds":{seconds}}}\n'
+        )
+        self._put(line.encode("ascii"))
+        self._n += 1
+        # Through JSON, so that a live answer and a recorded one are the same.
+        if failure is not None:
+            self._count(request, None)
+            raise failure
+        back: dict[str, Any] = json.loads(told)
+        self._count(request, back)
+        return back
+
+    def _count(self, request: Mapping[str, Any], answer: Mapping[str, Any] | None) -> None:
+        spent = spent_of(answer, is_new_round=self._rounds.is_new(request))
+        self.spent = self.spent.plus(spent)
+        if self._meter is not None:
+            self._meter.add(spent)
+
+    def end(self, failure: BaseException | None = None) -> None:
+        """Close; raise what the agent kept back, and when the record holds more than was asked.
+
+        Args:
+            failure: What ended the campaign; None when it was played to its end.
+
+        Raises:
+            ReplayError: The campaign asked for less than is recorded, or a request was refused.
+            RecordError: The record is damaged.
+            RunStopped: The run is to end.
+        """
+        try:
+            if self._broken is not None:
+                raise self._broken
+            if failure is None:
+                self._check_all_asked()
+        finally:
+            _of_ticket.pop(self.ticket, None)
+            self._let_go()
+
+    def _check_all_asked(self) -> None:
+        self._open()
+        if self._next is not None:
+            msg = (
+                f"{_place(self._next.request)}: the record of this campaign holds this request, "
+                f"which was not asked for any more. {_START_OVER}"
+            )
+            raise ReplayError(msg)
+
+
+class FileJournal(CampaignJournal):
+    """A journal in a file of the run's folder; append-only, on disk before an answer is used."""
+
+    def __init__(self, path: Path, **how: Any) -> None:
+        """Nothing is opened or made before the first exchange.
+
+        Args:
+            path: From `trace_path`.
+            **how: As for `CampaignJournal`.
+        """
+        super().__init__(**how)
+        self._path = path
+        self._handle: FileIO | None = None
+        self._reading: IO[bytes] | None = None
+
+    @property
+    def where(self) -> str:
+        """The file's path."""
+        return str(self._path)
+
+    def _recorded(self) -> Iterator[Exchange]:
+        try:
+            if self._path.is_file():
+                if self._mode == "live":
+                    self._handle = _locked(self._path)
+                    _drop_torn_tail(self._handle)
+                self._reading = self._path.open("rb")
+                return exchanges(self._reading)
+        except OSError as error:
+            msg = f"A trace cannot be read: {error_text(error)}."
+            raise RunError(msg) from error
+        return iter(())
+
+    def _put(self, line: bytes) -> None:
+        try:
+            if self._handle is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._handle = _locked(self._path)
+            rest = memoryview(line)
+            while rest:
+                rest = rest[self._handle.write(rest) :]
+            os.fsync(self._handle.fileno())
+        except OSError as error:
+            msg = f"A trace cannot be written: {error_text(error)}."
+            raise RunError(msg) from error
+
+    def _let_go(self) -> None:
+        for handle in (self._handle, self._reading):
+            if handle is not None:
+                handle.close()
+        self._handle = self._reading = None
+
+
+class MemoryJournal(CampaignJournal):
+    """A journal in memory, of a campaign whose run has no folder at hand."""
+
+    def __init__(self, recorded: bytes = b"", **how: Any) -> None:
+        """A journal that begins with recorded lines.
+
+        Args:
+            recorded: Whole lines of a trace.
+            **how: As for `CampaignJournal`.
+        """
+        super().__init__(**how)
+        self._before = recorded
+        self.lines: list[bytes] = []
+
+    @property
+    def where(self) -> str:
+        """Not a file."""
+        return "its trace"
+
+    def _recorded(self) -> Iterator[Exchange]:
+        return exchanges(io.BytesIO(self._before))
+
+    def _put(self, line: bytes) -> None:
+        self.lines.append(line)
+
+    def _let_go(self) -> None:
+        self._before = b""
+
+
+def _locked(path: Path) -> FileIO:
+    """The file for appending; a process of a killed run may hold it for a moment.
+
+    Raises:
+        OSError: It cannot be opened, or another process keeps it.
+    """
+    handle = path.open("ab", buffering=0)
+    try:
+        import fcntl
+    except ImportError:
+        return handle
+    until = time.monotonic() + _LOCK_WAIT_S
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                handle.close()
+                raise
+            time.sleep(0.05)
+        except OSError:
+            # A file system without locks: the folder's own lock must do.
+            return handle
+        else:
+            return handle
+
+
+def _drop_torn_tail(handle: FileIO) -> None:
+    """Cut what a kill left of a line that was being written."""
+    with Path(handle.name).open("rb") as reading:
+        end = size = reading.seek(0, os.SEEK_END)
+        while end:
+            start = max(0, end - (1 << 16))
+            reading.seek(start)
+            at = reading.read(end - start).rfind(b"\n")
+            if at >= 0:
+                end = start + at + 1
+                break
+            end = start
+    if end < size:
+        handle.truncate(end)
+
+
+def _canonical(request: object) -> str:
+    try:
+        if isinstance(request, Mapping):
+            return canonical(dict(request))
+    except (TypeError, ValueError, RecursionError) as error:
+        msg = f"A request to the journal is no JSON: {error}. Hand over plain values."
+        raise AgentError(msg) from error
+    msg = f"A request to the journal is a {type(request).__name__}; expected a mapping."
+    raise AgentError(msg)
+
+
+def _answer_json(answer: object) -> str:
+    try:
+        if isinstance(answer, Mapping):
+            return json.dumps(
+                dict(answer), ensure_ascii=True, allow_nan=False, separators=(",", ":")
+            )
+    except (TypeError, ValueError, RecursionError) as error:
+        msg = f"An answer to the journal is no JSON: {error}. Hand over plain values."
+        raise AgentError(msg) from error
+    msg = f"An answer to the journal is a {type(answer).__name__}; expected a mapping."
+    raise AgentError(msg)
+
+
+def _failed_json(failure: ProposerFailed) -> str:
+    """A failure with what went wrong on the way, where the proposer tells it as `errors`."""
+    try:
+        # Whole: what is cut once must not be cut again when it is replayed.
+        reason = json.dumps(str(failure), ensure_ascii=True)
+    # Somebody's __str__ raises whatever it likes.
+    except Exception:
+        reason = json.dumps(said(failure), ensure_ascii=True)
+    errors = getattr(failure, "errors", ())
+    try:
+        told = canonical(list(errors)) if errors else ""
+    except (TypeError, ValueError, RecursionError):
+        told = ""
+    return f'"failed":{reason}' + (f',"errors":{told}' if told else "")
+
+
+def _place(request: Mapping[str, Any]) -> str:
+    """Where in its campaign a request stands, as far as it says it."""
+    told = [f"{name} {readable(str(request[name]))[:40]}" for name in _NAMED if name in request]
+    return ", ".join(told).capitalize() or "An exchange"
