@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from cads_agents.llm import LLMProposer, ReplayChatModel, llm_agent
+    from cads_agents.llm import LLMProposer as LLMProposer
+    from cads_agents.llm import ReplayChatModel as ReplayChatModel
+    from cads_agents.llm import llm_agent as llm_agent
 
 _LAZY: Final = ("LLMProposer", "ReplayChatModel", "llm_agent")
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cads_agents.llm.factory import llm_agent
 from cads_agents.llm.prompts import Prompt, load_prompt, prompt_names
-from cads_agents.llm.proposer import LLMProposer, llm_agent
+from cads_agents.llm.proposer import LLMProposer
 from cads_agents.llm.variants import (
     HandoffProposer,
     NoHistoryProposer,
@@ -17,7 +18,7 @@ from cads_agents.llm.variants import (
 )
 
 if TYPE_CHECKING:
-    from cads_agents.llm.replay_model import ReplayChatModel
+    from cads_agents.llm.replay_model import ReplayChatModel as ReplayChatModel
 
 __all__ = [
     "HandoffProposer",

@@ -78,5 +78,18 @@ def guide_of(view: View, kind: str, names: Sequence[str] | None = None) -> Guide
     if kind == "untested":
         tested = set(view.tested)
         allowed = [name for name in allowed if name not in tested]
-    digest = hashlib.sha256(json.dumps(list(allowed)).encode("ascii")).hexdigest()
-    return Guide(kind, allowed, digest)
+    return Guide(kind, allowed, names_sha256(allowed))
+
+
+def names_sha256(names: Sequence[str]) -> str:
+    """SHA-256 of names as a JSON list."""
+    return hashlib.sha256(json.dumps(list(names)).encode("ascii")).hexdigest()
+
+
+def guided_names(extra_body: Mapping[str, Any] | None) -> Sequence[str] | None:
+    """The names that `Guide.extra_body` holds; None where it guides nothing."""
+    try:
+        names: Sequence[str] = (extra_body or {})["structured_outputs"]["json"]["items"]["enum"]
+    except (KeyError, TypeError):
+        return None
+    return names

@@ -141,6 +141,9 @@ def load_prompt(source: str | Path | Mapping[str, Any] | Prompt) -> Prompt:
 
 def _text(source: str | Path) -> str:
     path = Path(source)
+    if path.parts[:-1] == ("configs", "prompts") and not path.exists():
+        # As the repository calls a file of the installed package.
+        source, path = path.stem, Path(path.stem)
     if path.suffix in {".yaml", ".yml"}:
         try:
             return path.read_text(encoding="utf-8")

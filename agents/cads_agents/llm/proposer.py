@@ -8,7 +8,7 @@ never repairs, reorders or filters what the model wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,7 +30,6 @@ from cads_agents.llm.render import (
 )
 from cads_agents.llm.sampling import Sampling, generation_seed
 from cads_env.proposer import Journal, Proposal, ProposerFailed, Unrecorded, View
-from cads_env.proposer import Proposer as AnyProposer
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -107,7 +106,7 @@ class LLMProposer:
             requests_per_second: Of all campaigns together; None: no limit.
             prices: Dollars per million tokens: `input`, `cached`, `output`. None: the price table.
             reported_as: Other names by which the server may call the model in its answers.
-            client: Asks in place of one made from `model`, whose name is then all that is used.
+            client: Asks in place of one made from `model`, which is then not used.
             seed: Of this campaign, from which every request's seed is derived. None: what the run
                 gives, else 0.
             journal: Keeps what is asked and answered. None: what the run gives, else nothing is
@@ -162,7 +161,9 @@ class LLMProposer:
         Raises:
             AgentError: An unknown option, or a value that the agent cannot use.
         """
-        return whole_options(options, names=option_names(cls), default_prompt=cls.default_prompt)
+        whole = whole_options(options, names=option_names(cls), default_prompt=cls.default_prompt)
+        cls(**whole)  # what it refuses is refused before a run begins
+        return whole
 
     @staticmethod
     def arm_suffix(options: Mapping[str, Any]) -> str:
@@ -314,24 +315,3 @@ class LLMProposer:
                 return {"overflow": True, "said": str(refusal)}
 
         return journal.exchange(request, answer)
-
-
-def llm_agent(
-    model: str | Mapping[str, Any] | BaseChatModel, **options: Any
-) -> Callable[..., AnyProposer]:
-    """A factory of LLM agents over one model, for `evaluate` and the like.
-
-    Args:
-        model: As in `LLMProposer`.
-        **options: As in `LLMProposer`, less `seed` and `journal`, which each campaign gives.
-
-    Returns:
-        A function that takes `seed=` and `journal=`, named after the prompt.
-    """
-
-    def build(*, seed: int, journal: Journal | None = None) -> LLMProposer:
-        return LLMProposer(model, seed=seed, journal=journal, **options)
-
-    prompt = load_prompt(options.get("prompt") or LLMProposer.default_prompt)
-    build.__name__ = f"llm/{prompt.name}{LLMProposer.arm_suffix(options)}"
-    return build
