@@ -14,7 +14,8 @@ from typing import Annotated, Final
 import typer
 
 from cads_env import __version__
-from cads_env.cli.arguments import AuditCommand
+from cads_env.cli.agents import agents
+from cads_env.cli.arguments import RunCommand
 from cads_env.cli.audit import audit_app
 from cads_env.cli.compare import compare, merge, split
 from cads_env.cli.doctor import doctor
@@ -22,7 +23,7 @@ from cads_env.cli.export import export
 from cads_env.cli.registry import registry_app
 from cads_env.cli.report import report
 from cads_env.cli.reproduce import reproduce
-from cads_env.cli.run import agents, run
+from cads_env.cli.run import run
 from cads_env.cli.selfcheck import selfcheck
 from cads_env.cli.terminal import ERR, OUT, USER_ERROR
 from cads_env.errors import CadsError, RunError
@@ -35,7 +36,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command(cls=AuditCommand)(run)
+app.command(cls=RunCommand)(run)
 app.command()(agents)
 app.command()(compare)
 app.command()(merge)

@@ -1,12 +1,15 @@
-"""What typed arguments mean: lists of seeds, `name=value` pairs, and the fields of an audit."""
+"""What typed arguments mean: seeds, `name=value` pairs, fields of an audit, several settings."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from typer.core import TyperCommand
 
 from cads_env.errors import RunError
+from cads_env.registry import RELABEL_MODES
+from cads_env.run.settings import FEEDBACKS
 from cads_env.values import parse_value
 
 
@@ -55,20 +58,51 @@ def parse_pairs(entries: list[str], option: str) -> dict[str, Any]:
 
 
 AUDIT: Final = "--audit"
+SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "--feedback": FEEDBACKS,
+    "--identifiers": RELABEL_MODES,
+}
+"""Options that take several words, as long as each is one of these."""
 
 
-class AuditCommand(TyperCommand):
-    """A command whose option `--audit` may stand alone, which typer has no word for."""
+class RunCommand(TyperCommand):
+    """A command whose `--audit` may stand alone and whose settings take several words.
+
+    `--feedback full permuted` means `--feedback full --feedback permuted`; typer has no word for
+    either.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Give `--audit` an empty value where none follows."""
+        """Write out what stands for more than one word."""
+        words = list(_repeated(args))
         filled: list[str] = []
-        for position, word in enumerate(args):
+        for position, word in enumerate(words):
             filled.append(word)
-            following = args[position + 1 : position + 2]
+            following = words[position + 1 : position + 2]
             if word == AUDIT and (not following or following[0].startswith("-")):
                 filled.append("")
         return super().parse_args(ctx, filled)
+
+
+def _repeated(args: list[str]) -> Iterator[str]:
+    """The words with the option of a setting before each of its values."""
+    option, wants_value = "", False
+    for word in args:
+        name, equals, _ = word.partition("=")
+        if name in SETTINGS:
+            option, wants_value = name, not equals
+        elif wants_value:
+            wants_value = False
+        elif option and _is_setting(word, option):
+            yield option
+        else:
+            option = ""
+        yield word
+
+
+def _is_setting(word: str, option: str) -> bool:
+    """Whether a word is one value of the option, or several between commas."""
+    return all(part.strip() in SETTINGS[option] for part in word.split(","))
 
 
 def parse_audit(text: str | None) -> dict[str, Any] | None:

@@ -1,27 +1,37 @@
-"""`cads run` and `cads agents`."""
+"""`cads run`: what it takes, and how it ends."""
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
 from cads_env.cli.arguments import parse_audit, parse_pairs, parse_seeds
+from cads_env.cli.dry_run import show_plan
+from cads_env.cli.job import Job, job_of
 from cads_env.cli.progress import CampaignProgress
-from cads_env.cli.terminal import ERR, FAILED_CAMPAIGNS, INTERRUPTED, OUT
-from cads_env.errors import CadsError, RunError
-from cads_env.panel import load_panel
-from cads_env.protocol import load_protocol
-from cads_env.report.terminal import facts, run_table
-from cads_env.run.agents import agent_names, resolve_agents
+from cads_env.cli.run_file import Asked, split_commas
+from cads_env.cli.terminal import ERR, FAILED_CAMPAIGNS, INTERRUPTED, OUT, STOPPED
+from cads_env.errors import RunError
+from cads_env.registry import RELABEL_MODES
+from cads_env.report.terminal import run_table
 from cads_env.run.evaluate import DEFAULT_PANEL, DEFAULT_PROTOCOL, evaluate
-
-DEFAULT_AGENTS: Final = ("random", "prior", "module-learner")
+from cads_env.run.evaluate_grid import evaluate_grid
+from cads_env.run.grid import Grid
+from cads_env.run.result import RunResult
+from cads_env.run.settings import protocol_of
 
 
 def run(
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[AGENT|FILE]...",
+            help="Names, agent files or a run file, as with --agent.",
+            show_default=False,
+        ),
+    ] = None,
     panel: Annotated[
         str | None, typer.Option(help=f"Panel by name; default {DEFAULT_PANEL}.")
     ] = None,
@@ -32,20 +42,48 @@ def run(
         list[str] | None,
         typer.Option("--option", "-O", help="Option of the source, e.g. direction=lower."),
     ] = None,
-    protocol: Annotated[str, typer.Option(help="Preset or YAML file.")] = DEFAULT_PROTOCOL,
+    protocol: Annotated[
+        str | None, typer.Option(help=f"Preset or YAML file; default {DEFAULT_PROTOCOL}.")
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Protocol field, e.g. rounds=24.")
     ] = None,
-    budget: Annotated[int, typer.Option(min=1, help="Times as many rounds.")] = 1,
-    seeds: Annotated[str, typer.Option(help="Campaigns, e.g. 0-19 or 0,2,5-9.")] = "0-19",
+    budget: Annotated[int | None, typer.Option(min=1, help="Times as many rounds.")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="Campaigns, e.g. 0-19 or 0,2,5-9; default 0-19.")
+    ] = None,
     agent: Annotated[
         list[str] | None,
-        typer.Option(help="Name, name:option=value, module:Class or file.py; repeat for several."),
+        typer.Option(
+            help="Name, name:option=value, agent.yaml, module:Class or file.py; repeat for several."
+        ),
+    ] = None,
+    agent_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent-option",
+            "-A",
+            help="Option of every agent that has it, e.g. guided=candidates.",
+        ),
+    ] = None,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Prompt by name or file; each makes an arm of every agent that takes "
+            "prompts. Repeat for several."
+        ),
     ] = None,
     feedback: Annotated[
-        str | None, typer.Option(help="full, none or permuted; sets both feedbacks.")
+        list[str] | None,
+        typer.Option(
+            help="full, none or permuted, of proposer and re-selection; proposer=permuted of the "
+            "proposer alone. Several make a grid: one run each."
+        ),
     ] = None,
-    identifiers: Annotated[str, typer.Option(help="named, shuffled or blinded.")] = "named",
+    identifiers: Annotated[
+        list[str] | None,
+        typer.Option(help=f"{', '.join(RELABEL_MODES)}; default named. Several make a grid."),
+    ] = None,
     q: Annotated[float | None, typer.Option(help="FDR level of the certificate.")] = None,
     epsilon_bar: Annotated[
         float | None, typer.Option(help="Declared bound on contamination.")
@@ -58,7 +96,16 @@ def run(
             "needs --set audit_controls=N. Alone: the defaults.",
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; results do not depend on it.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes; results do not depend on it. Default 1.")
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            help="Campaigns at once in this process, for agents that wait for a server; "
+            "results do not depend on it. Default 1."
+        ),
+    ] = None,
     executor: Annotated[
         str, typer.Option(help="processes, or ray for a Ray cluster; the results are the same.")
     ] = "processes",
@@ -77,6 +124,19 @@ def run(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Play failed campaigns of --out again.")
     ] = False,
+    max_cost: Annotated[
+        float | None, typer.Option(help="Stop when requests have cost this much.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Stop after so many tokens in and out.")
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Ask nothing: show messages, requests, tokens and time."),
+    ] = False,
+    tokens_per_second: Annotated[
+        float | None, typer.Option(help="Tokens that the server writes a second, for --dry-run.")
+    ] = None,
 ) -> None:
     """Run agents and their twins; print the table and write the files.
 
@@ -85,57 +145,81 @@ def run(
     if retry_failed and out is None:
         msg = "--retry-failed needs --out with the folder of the run whose failures it is about."
         raise RunError(msg)
-    if panel is not None and registry:
-        msg = "Both --panel and --registry were given; expected one of them."
-        raise RunError(msg)
-    options = parse_pairs(option or [], "--option")
-    names: str | list[str] = registry or (DEFAULT_PANEL if panel is None else panel)
-    rules = load_protocol(protocol, **parse_pairs(set_ or [], "--set"))
-    if budget != 1:
-        rules = rules.with_budget(budget)
-    fields: dict[str, Any] = {"q": q, "epsilon_bar": epsilon_bar, "audit": parse_audit(audit)}
-    arms = resolve_agents(agent or list(DEFAULT_AGENTS))
-    numbers = parse_seeds(seeds)
+    asked = Asked(
+        agents=(*(agents or ()), *(agent or ())),
+        panel=panel,
+        registry=tuple(registry or ()),
+        options=parse_pairs(option or [], "--option"),
+        protocol=protocol,
+        set=parse_pairs(set_ or [], "--set"),
+        budget=budget,
+        seeds=() if seeds is None else tuple(parse_seeds(seeds)),
+        prompts=split_commas(prompt),
+        feedback=split_commas(feedback),
+        identifiers=split_commas(identifiers),
+        agent_options=parse_pairs(agent_option or [], "--agent-option"),
+        q=q,
+        epsilon_bar=epsilon_bar,
+        audit=parse_audit(audit),
+        jobs=jobs,
+        concurrency=concurrency,
+        max_cost=max_cost,
+        max_tokens=max_tokens,
+        keep_reads=keep_reads or None,
+        retry_failed=retry_failed or None,
+    )
+    job = job_of(asked)
+    if dry_run:
+        show_plan(job, tokens_per_second=tokens_per_second)
+        return
+    _finish(_play(job, executor=executor, address=address, out=True if out is None else out))
+
+
+def _play(job: Job, **more: Any) -> RunResult | Grid:
+    common = {"registry": job.panel, "seeds": job.seeds, **job.options, **more}
     try:
-        with CampaignProgress(len(numbers) * len(arms)) as progress:
-            result = evaluate(
-                arms,
-                registry=load_panel(names, **options),
-                protocol=rules,
-                seeds=numbers,
-                feedback=feedback,  # type: ignore[arg-type]
-                certificate={k: v for k, v in fields.items() if v is not None},
-                jobs=jobs,
-                executor=executor,  # type: ignore[arg-type]
-                address=address,
-                identifiers=identifiers,  # type: ignore[arg-type]
-                keep_reads=keep_reads,
-                retry_failed=retry_failed,
-                out=True if out is None else out,
+        with CampaignProgress(job.total) as progress:
+            if len(job.settings) == 1:
+                setting = job.settings[0]
+                return evaluate(
+                    list(job.specs),
+                    protocol=protocol_of(setting, job.protocol),
+                    identifiers=setting.identifiers,  # type: ignore[arg-type]
+                    progress=progress,
+                    **common,
+                )
+            return evaluate_grid(
+                list(job.specs),
+                settings=job.settings,
+                protocol=job.protocol,
                 progress=progress,
+                **common,
             )
     except KeyboardInterrupt as error:
         notes = " ".join(getattr(error, "__notes__", ()))
         ERR.print(f"cads: interrupted. {notes}", markup=False, highlight=False)
         raise typer.Exit(INTERRUPTED) from None
-    OUT.print(run_table(result))
-    if result.failures:
-        again = f"The same command with --out {result.folder} --retry-failed plays them again."
-        ERR.print(again, markup=False, highlight=False)
+
+
+def _finish(played: RunResult | Grid) -> None:
+    """Print what was played and end with the code that says how it went."""
+    runs = {"": played} if isinstance(played, RunResult) else dict(played.runs)
+    for name, result in runs.items():
+        if name:
+            OUT.print(f"Setting {name}", style="bold", markup=False, highlight=False)
+        OUT.print(run_table(result))
+    if isinstance(played, Grid):
+        hint = f"One page on all settings: cads report {played.folder}"
+        OUT.print(hint, markup=False, highlight=False, soft_wrap=True)
+    stopped = [run for run in runs.values() if run.status != "complete"]
+    if stopped:
+        reason = str(stopped[0].manifest.get("reason") or stopped[0].status).rstrip(".")
+        _say(f"cads: stopped: {reason} (--out {played.folder}).")
+        raise typer.Exit(STOPPED)
+    if any(run.failures for run in runs.values()):
+        _say(f"The same command with --out {played.folder} --retry-failed plays them again.")
         raise typer.Exit(FAILED_CAMPAIGNS)
 
 
-def agents() -> None:
-    """List the installed agents."""
-    rows = []
-    for name in agent_names():
-        try:
-            spec = resolve_agents(name)[0]
-        except CadsError as error:
-            rows.append((name, str(error)))
-            continue
-        summary = (inspect.getdoc(spec.factory) or "").partition("\n")[0]
-        requires = getattr(spec.factory, "requires", ())
-        needs = f"\nneeds the side table {', '.join(requires)}" if requires else ""
-        rows.append((name, f"{summary}{needs}\n{spec.source}"))
-    OUT.print(facts(rows))
+def _say(text: str) -> None:
+    ERR.print(text, markup=False, highlight=False)

@@ -12,6 +12,8 @@ FAILED_CAMPAIGNS: Final = 3
 """The run is complete, but some campaigns failed and are left out of its table."""
 NOT_AGREED: Final = 3
 """All was done, but a figure is off, a check failed, or a folder does not hold together."""
+STOPPED: Final = 3
+"""A limit of cost or tokens ended the run; the same command with a higher one goes on."""
 INTERRUPTED: Final = 130
 """Ended by Ctrl-C; the same command goes on."""
 

@@ -18,6 +18,7 @@ from cads_env.errors import AgentError, CadsError
 from cads_env.proposer import Journal, Proposer, ProposerFailed, Unrecorded
 from cads_env.registry import Registry, RelabelMode
 from cads_env.run.agent_files import agent_file_of
+from cads_env.run.executors.stopping import RunStopped
 from cads_env.run.factories import (
     ENTRY_POINT_GROUP,
     Factory,
@@ -171,7 +172,7 @@ class AgentSpec:
     def _guarded(self, make: Callable[[], Any]) -> Any:
         try:
             return make()
-        except (CadsError, ProposerFailed, KeyboardInterrupt):
+        except (CadsError, ProposerFailed, KeyboardInterrupt, RunStopped):
             raise
         except BaseException as error:
             msg = (
