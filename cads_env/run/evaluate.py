@@ -36,6 +36,7 @@ __all__ = [
     "DEFAULT_SEEDS",
     "Progress",
     "evaluate",
+    "prepare",
     "proposer_seed",
 ]
 
@@ -112,6 +113,55 @@ def evaluate(
         RecordError: A file of an earlier attempt is damaged.
         ReplayError: A campaign asks for something else than its trace of an earlier attempt holds.
     """
+    where = executor_of(executor, jobs, address, concurrency, pool)
+    how = How(
+        executor=where,
+        pool=pool,
+        meter=meter_of(where, pool, max_cost, max_tokens),
+        progress=progress,
+    )
+    plan, numbers = prepare(
+        agents,
+        registry=registry,
+        protocol=protocol,
+        seeds=seeds,
+        feedback=feedback,
+        certificate=certificate,
+        identifiers=identifiers,
+        keep_reads=keep_reads,
+    )
+    if out is None or out is False:
+        return play_in_memory(plan, numbers, how)
+    folder = run_folder(None if out is True else out)
+    return play_into(folder, plan, numbers, how, retry_failed=retry_failed)
+
+
+def prepare(
+    agents: object,
+    *,
+    registry: object = DEFAULT_PANEL,
+    protocol: str | Path | Mapping[str, Any] | Protocol = DEFAULT_PROTOCOL,
+    seeds: Iterable[int] = DEFAULT_SEEDS,
+    feedback: Feedback | None = None,
+    certificate: Certificate | Mapping[str, Any] | None = None,
+    identifiers: RelabelMode = "named",
+    keep_reads: bool = False,
+) -> tuple[Plan, list[int]]:
+    """What a run plays, and on which seeds: all that can be checked before the first read.
+
+    Args:
+        agents: As for `evaluate`, like all the others.
+        registry: What is played on.
+        protocol: The protocol.
+        seeds: The seeds.
+        feedback: Sets both feedbacks.
+        certificate: What judges.
+        identifiers: How candidates are relabelled.
+        keep_reads: Store reads however many there are.
+
+    Raises:
+        CadsError: As for `evaluate`.
+    """
     specs = resolve_agents(agents)
     rules = load_protocol(protocol)
     if feedback is not None:
@@ -119,13 +169,6 @@ def evaluate(
     judge = resolve_certificate(certificate, rules)
     panel = Panel.resolve(registry)
     numbers = _check_seeds(seeds)
-    where = _where(executor, jobs, address, concurrency, pool)
-    how = How(
-        executor=where,
-        pool=pool,
-        meter=_meter(where, pool, max_cost, max_tokens),
-        progress=progress,
-    )
     if identifiers not in RELABEL_MODES:
         msg = (
             f"Unknown identifiers mode {identifiers!r}. {suggest(str(identifiers), RELABEL_MODES)}"
@@ -140,13 +183,10 @@ def evaluate(
         identifiers=identifiers,
         keep_reads=keep_reads,
     )
-    if out is None or out is False:
-        return play_in_memory(plan, numbers, how)
-    folder = run_folder(None if out is True else out)
-    return play_into(folder, plan, numbers, how, retry_failed=retry_failed)
+    return plan, numbers
 
 
-def _where(
+def executor_of(
     kind: Kind, jobs: int, address: str | None, concurrency: int, pool: ThreadPool | None
 ) -> Executor:
     """The executor; threads exclude the others."""
@@ -174,7 +214,7 @@ def _where(
     return Executor(kind="threads", jobs=concurrency if pool is None else pool.jobs)
 
 
-def _meter(
+def meter_of(
     where: Executor,
     pool: ThreadPool | None,
     max_cost: float | None,

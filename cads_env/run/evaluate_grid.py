@@ -20,12 +20,17 @@ from cads_env.run.evaluate import (
     DEFAULT_PROTOCOL,
     DEFAULT_SEEDS,
     evaluate,
+    executor_of,
+    meter_of,
+    prepare,
 )
 from cads_env.run.executors import Kind, ThreadPool
 from cads_env.run.folder import run_folder
-from cads_env.run.grid import Grid, begin_grid
+from cads_env.run.grid import Grid, begin_grid, is_grid
+from cads_env.run.manifest import MANIFEST_FILE, check_same_run, new_manifest, read_manifest
 from cads_env.run.meter import Meter
-from cads_env.run.playing import Progress
+from cads_env.run.plan import Plan
+from cads_env.run.playing import Progress, check_ready
 from cads_env.run.result import RunResult
 from cads_env.run.settings import Setting, protocol_of
 
@@ -85,41 +90,43 @@ def evaluate_grid(
         msg = f"The settings {names!r} are none, or two have one name; see settings_of."
         raise RunError(msg)
     rules = load_protocol(protocol)
-    protocols = {setting.name: protocol_of(setting, rules) for setting in settings}
-    specs, numbers = resolve_agents(agents), list(seeds)
-    folder: Path | None = None
-    if out is not None and out is not False:
-        folder = run_folder(None if out is True else out)
-        begin_grid(folder, settings)
+    specs, panel = resolve_agents(agents), Panel.resolve(registry)
     common: dict[str, Any] = {
-        "registry": Panel.resolve(registry),
-        "seeds": numbers,
+        "registry": panel,
+        "seeds": list(seeds),
         "certificate": certificate,
         "keep_reads": keep_reads,
-        "retry_failed": retry_failed,
     }
-    shown = _Counts(progress, len(settings) * len(specs) * len(numbers))
+    own = {
+        setting.name: {
+            **common,
+            "protocol": protocol_of(setting, rules),
+            "identifiers": setting.identifiers,
+        }
+        for setting in settings
+    }
+    plans = {name: prepare(specs, **options) for name, options in own.items()}
+    where = executor_of(executor, jobs, address, concurrency, None)
+    meter = meter_of(where, None, max_cost, max_tokens)
+    folder = None if out is None or out is False else _begun(out, settings, plans)
+    shown = _Counts(progress, sum(len(plan.specs) * len(n) for plan, n in plans.values()))
     parts = [
         _Part(
             specs,
             {
-                **common,
-                "protocol": protocols[setting.name],
-                "identifiers": setting.identifiers,
-                "out": None if folder is None else folder / setting.name,
-                "progress": _OfSetting(shown, setting.name),
+                **options,
+                "retry_failed": retry_failed,
+                "out": None if folder is None else folder / name,
+                "progress": _OfSetting(shown, name),
             },
         )
-        for setting in settings
+        for name, options in own.items()
     ]
     try:
-        if jobs > 1 or executor != "processes":
-            more = {"jobs": jobs, "executor": executor, "address": address}
-            limits = {"max_cost": max_cost, "max_tokens": max_tokens}
+        if where.kind == "ray" or jobs > 1:
             for part in parts:
-                part.play(**more, **limits, concurrency=concurrency)
+                part.play(jobs=jobs, executor=executor, address=address)
         else:
-            meter = Meter(max_cost=max_cost, max_tokens=max_tokens)
             _play_at_once(parts, concurrency=concurrency, meter=meter)
     except BaseException as error:
         if folder is not None:
@@ -131,6 +138,30 @@ def evaluate_grid(
         raise
     runs = {n: part.result for n, part in zip(names, parts, strict=True) if part.result is not None}
     return Grid(folder=folder, settings=tuple(settings), runs=runs)
+
+
+def _begun(
+    out: str | Path | bool,
+    settings: Sequence[Setting],
+    plans: Mapping[str, tuple[Plan, list[int]]],
+) -> Path:
+    """The folder of the grid, which holds nothing else.
+
+    Raises:
+        RunError: It holds something else, or a setting's run of something else.
+        AgentError: An agent cannot start; nothing is left behind then.
+    """
+    if out is True or not is_grid(str(out)):
+        # A server that is not there would else be told of by every setting.
+        plan, seeds = next(iter(plans.values()))
+        check_ready(plan.specs, plan, seeds[0])
+    folder = run_folder(None if out is True else str(out))
+    begin_grid(folder, settings)
+    for name, (plan, seeds) in plans.items():
+        if (folder / name / MANIFEST_FILE).exists():
+            stored = read_manifest(folder / name)
+            check_same_run(stored, new_manifest(plan, seeds), folder / name)
+    return folder
 
 
 class _Part:
