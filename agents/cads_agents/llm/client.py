@@ -7,10 +7,12 @@ empty or makes no sense is an answer. No key ever enters its settings, its error
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import threading
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -91,6 +93,9 @@ class Client:
         if isinstance(model, (str, Mapping)):
             about = model_settings(model)
             built = build_model(about, timeout_s=timeout_s)
+            # Its connections are this client's own, and end with it.
+            if (connections := getattr(built, "http_client", None)) is not None:
+                weakref.finalize(self, connections.close)
         else:
             about, built = object_settings(model), without_own_retries(model)
         self.name: str = about["model"]
@@ -271,9 +276,11 @@ class Client:
         if reported == self.name or reported in self._reported_as:
             return
         if self._is_openai:
-            served = self.served()
-            if served is not None and reported in served.aliases:
-                return
+            # Where the list cannot be had, the two names alone decide.
+            with contextlib.suppress(ModelFailed):
+                served = self.served()
+                if served is not None and reported in served.aliases:
+                    return
         if _is_dated(reported, self.name):
             return
         msg = (

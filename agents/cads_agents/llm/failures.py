@@ -35,6 +35,9 @@ _OVERFLOW: Final = re.compile(
 )
 """What vLLM, OpenAI, Anthropic, Google and gateways say of a prompt that is too long."""
 
+_STATUS_AGAIN: Final = re.compile(r"^Error code: \d{3}(?: - )?")
+"""How OpenAI's client begins; the status is told apart."""
+
 _NO_CREDIT: Final = ("insufficient_quota", "billing_hard_limit_reached")
 """Codes of a 429 that no waiting mends."""
 
@@ -155,7 +158,7 @@ def classify(error: BaseException, *, now: datetime | None = None) -> Failure:
     own = {cls.__name__ for cls in type(error).__mro__}
     if "ContextOverflowError" in own or (status in (400, 413) and _OVERFLOW.search(text)):
         return Failure("overflow", status, text)
-    if status is not None and status >= 400:
+    if status is not None and status >= 300:
         wait = _retry_after(error, now=now or datetime.now(UTC))
         return Failure(_kind_of_status(status, text), status, text, wait)
     if names & {"ModelTimeoutError", "APITimeoutError", "TimeoutException", "TimeoutError"}:
@@ -218,9 +221,11 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _words(error: BaseException) -> str:
     """What the exception and its root say, on one line; a client's wrapper often says nothing."""
     text = said(error) or type(error).__name__
-    root = list(_chain(error))[-1]
-    words = said(root)
-    if root is not error and words and words not in text:
+    if _status(error) is not None:
+        # The server spoke: what the client adds says nothing more.
+        return plain_text(printable(" ".join(_STATUS_AGAIN.sub("", text).split())), _SAID)
+    words = said(list(_chain(error))[-1])
+    if words and words not in text:
         text = f"{text} ({words})"
     return plain_text(printable(" ".join(text.split())), _SAID)
 
