@@ -9,6 +9,7 @@ from cads_env.report.chain import chain_section, overlap_section
 from cads_env.report.content import Block, Paragraph, Report, Section, Table, Terms, capped
 from cads_env.report.glossary import TERMS
 from cads_env.report.ladder import ladder_section
+from cads_env.report.llm.section import model_sections
 from cads_env.report.methods import methods_paragraph
 from cads_env.report.provenance import provenance_section
 from cads_env.report.rounds import budget_section, rounds_section
@@ -19,11 +20,12 @@ from cads_env.run.result import RunResult, bound_words
 FAILURES_LISTED = 50
 
 
-def build_report(result: RunResult) -> Report:
+def build_report(result: RunResult, *, natural: RunResult | None = None) -> Report:
     """Everything that the report of a run says.
 
     Args:
         result: From `evaluate` or `load_run`; one without campaigns is legal.
+        natural: The same arms without a quota; see `write_report`.
     """
     answers = verdicts(result)
     several = len(result.arms) > 1
@@ -45,11 +47,11 @@ def build_report(result: RunResult) -> Report:
         cards=cards(result, answers),
         key=key_of(result),
         summary=summary_table(answers),
-        sections=_sections(result),
+        sections=_sections(result, natural),
     )
 
 
-def _sections(result: RunResult) -> tuple[Section, ...]:
+def _sections(result: RunResult, natural: RunResult | None) -> tuple[Section, ...]:
     found = [chain_section(result)]
     if len(result.campaigns):
         found += [
@@ -59,7 +61,7 @@ def _sections(result: RunResult) -> tuple[Section, ...]:
             ladder_section(result),
             budget_section(result),
         ]
-    found.append(registries_section(result))
+    found += [*model_sections(result, natural=natural), registries_section(result)]
     if result.failures:
         found.append(_failures_section(result))
     found += [

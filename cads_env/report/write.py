@@ -21,7 +21,11 @@ FORMATS: Final = ("html", "md", "datasheet")
 
 
 def write_report(
-    result: RunResult, folder: str | Path, *, formats: Sequence[str] = FORMATS
+    result: RunResult,
+    folder: str | Path,
+    *,
+    formats: Sequence[str] = FORMATS,
+    natural: RunResult | None = None,
 ) -> tuple[Path, ...]:
     """Write the report of a run.
 
@@ -30,6 +34,8 @@ def write_report(
         folder: Where the files go; made if it does not exist. Files of an earlier report in it are
             replaced.
         formats: Which of "html", "md" and "datasheet".
+        natural: Of a run of models under a quota: the same arms without it, whose prompt effects
+            stand beside. None leaves them out.
 
     Returns:
         The files written, in the order of `FORMATS`.
@@ -43,7 +49,7 @@ def write_report(
     place = Path(folder)
     pages: dict[str, str] = {}
     if "html" in formats or "md" in formats:
-        report = build_report(result)
+        report = build_report(result, natural=natural)
         if "html" in formats:
             title = f"{report.title} {result.protocol.name} on {result.panel}"
             pages["report.html"] = html_page(report, title=visible(title, 160))

@@ -11,6 +11,8 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from cads_env.errors import InvariantError
+from cads_env.report.llm.asked import RETRIES
+from cads_env.report.llm.attempts import ATTEMPT_COLUMNS
 from cads_env.run.rows import (
     AUDIT_COLUMNS,
     CAMPAIGN_COLUMNS,
@@ -161,16 +163,43 @@ _FAILURES: Final[Mapping[str, tuple[Kind, str]]] = {
     **_counts({name: _OUTCOME[name] for name in ("m", "hits", "twin_true", "reference_true")}),
 }
 
+_ATTEMPTS: Final[Mapping[str, tuple[Kind, str]]] = {
+    **_KEY_MEANINGS,
+    "status": ("text", "Of its campaign: scored, failed or unfinished; entries of scored ones."),
+    "round": ("integer", "Round, from 0; -1 for requests that name none."),
+    "attempt": ("integer", "Try of the round's answer, from 1."),
+    "requested": ("integer", "Slots still to be filled when the try began."),
+    **_counts({name: _DELIVERY[name] for name in _DELIVERY if name in ATTEMPT_COLUMNS}),
+    "unparsed": ("integer", "1 for an answer with text but no entry."),
+    "empty": ("integer", "Answers without text."),
+    "cut": ("integer", "Answers that ended at the most tokens."),
+    "fallback": ("integer", "Slots of the round filled by the fallback, on its last try."),
+    "requests": ("integer", "Requests of the try."),
+    "failed_requests": ("integer", "Requests that broke for good."),
+    "overflows": ("integer", "Requests that were too long for the model."),
+    **{f"retries_{kind}": ("integer", f"Retries after failures: {kind}.") for kind in RETRIES},
+    "tokens_in": ("integer", "Tokens of the requests."),
+    "tokens_out": ("integer", "Tokens of the answers."),
+    "tokens_cached": ("integer", "Tokens of the requests that the server had in its cache."),
+    "latency_s": ("real", "Seconds from request to answer, waits included."),
+    "cost": ("real", "By the price table of the run; 0 where no price is known."),
+    "finish_reason": ("free text", "How the last answer ended, as the server said."),
+    "model": ("free text", "The model, as the server reported it."),
+    "fingerprint": ("free text", "Fingerprint of the server."),
+}
 
-def tables(*, is_audited: bool = False) -> dict[str, TableColumns]:
+
+def tables(*, is_audited: bool = False, has_traces: bool = False) -> dict[str, TableColumns]:
     """Every table that an export can hold, by name.
 
     Args:
         is_audited: Whether the run's certificate had an audit, so that campaigns tell of it.
+        has_traces: Whether the run left traces, so that there are attempts to tell of.
 
     Raises:
         InvariantError: A column of a run's files is not described here.
     """
+    asked = _table("attempts", "One row a try of a round's answer.", ATTEMPT_COLUMNS, _ATTEMPTS)
     return {
         table.name: table
         for table in (
@@ -186,6 +215,7 @@ def tables(*, is_audited: bool = False) -> dict[str, TableColumns]:
             ),
             _table("reads", "One row a read, in time order.", list(_READS), _READS),
             _table("failures", "One row a failed campaign.", FAILURE_COLUMNS, _FAILURES),
+            *((asked,) if has_traces else ()),
         )
     }
 

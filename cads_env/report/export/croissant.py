@@ -211,6 +211,7 @@ def _record_set(file: ExportedFile) -> dict[str, Any]:
         "rounds": (*KEY, "round"),
         "declarations": (*KEY, "identifier"),
         "failures": KEY,
+        "attempts": (*KEY, "round", "attempt"),
     }
     if table.name in unique:
         record_set["key"] = [{"@id": f"{table.name}/{name}"} for name in unique[table.name]]

@@ -19,6 +19,7 @@ from cads_env.report.export.columns import tables
 from cads_env.report.export.croissant import ExportedFile, croissant
 from cads_env.report.export.source import RunFiles, batches, key_values, open_run
 from cads_env.report.export.write import need_pyarrow, write_csv, write_parquet
+from cads_env.report.llm.asked import has_traces
 from cads_env.run.rows import is_audited
 
 CROISSANT_FILE: Final = "croissant.json"
@@ -48,8 +49,9 @@ def export_run(
     """Export the tables of a run that has ended, with Croissant metadata.
 
     The tables are campaigns, rounds and declarations, reads (one row a read) where the run kept
-    them, and failures where there are any. Memory is bounded by a batch of rows and one campaign's
-    reads, whatever the size of the run.
+    them, failures where there are any, and attempts where the run left traces. Memory is bounded by
+    a batch of rows and one campaign's reads, whatever the size of the run; attempts, a few a round
+    of what a model was asked, are held at once.
 
     Args:
         folder: Folder of a run; of one that was interrupted or failed, what is complete so far.
@@ -141,10 +143,12 @@ def _claimed(target: Path) -> Path:
 
 def _write_tables(run: RunFiles, folder: Path, *, parquet: bool, csv: bool) -> list[ExportedFile]:
     files: list[ExportedFile] = []
+    audited = is_audited(run.manifest["config"])
+    known = tables(is_audited=audited, has_traces=has_traces(run.folder))
     for ending, write in (("parquet", write_parquet), ("csv", write_csv)):
         if not (parquet if ending == "parquet" else csv):
             continue
-        for table in tables(is_audited=is_audited(run.manifest["config"])).values():
+        for table in known.values():
             if table.name in ("reads", "failures") and not run.has(table.name):
                 continue
             path = folder / f"{table.name}.{ending}"

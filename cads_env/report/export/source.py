@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from cads_env.errors import RecordError, RunError, error_text
 from cads_env.record import ORIGINS, Record
 from cads_env.report.export.columns import KEY, Kind, TableColumns
+from cads_env.report.llm.attempts import attempts_of
 from cads_env.run.folder import LOG_FILE
 from cads_env.run.manifest import read_manifest
 from cads_env.run.mend import whole_lines
@@ -102,6 +103,8 @@ def batches(run: RunFiles, table: TableColumns) -> Iterator[Batch]:
     """
     if table.name == "reads":
         yield from _read_batches(run)
+    elif table.name == "attempts":
+        yield _whole(attempts_of(run.folder).to_dict("list"))
     else:
         yield from _row_batches(run, table)
 

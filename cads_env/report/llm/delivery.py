@@ -14,7 +14,7 @@ import pandas as pd
 from cads_env.report.content import Block, Paragraph, Table
 from cads_env.report.llm.arms import SettingRun, arms_of
 from cads_env.report.llm.asked import RETRIES
-from cads_env.report.llm.attempts import RETRY_COUNTS, delivery_of
+from cads_env.report.llm.attempts import RETRY_COUNTS
 from cads_env.report.wording import UNDEFINED, counted, listed, number, visible
 
 REASONS_LISTED: Final = 20
@@ -58,7 +58,7 @@ def delivery_table(frames: Mapping[str, pd.DataFrame], *, several: bool) -> Tabl
             rows.append((visible(str(row["arm"])), *head, f"{n:,}", *cells))
     columns = ("slots", *(title for _, title in _ENTRIES), "attempts")
     return Table(
-        caption="Delivery, means a campaign",
+        caption=f"Delivery{' in the other settings' if several else ''}, means a campaign",
         columns=(
             "arm",
             *(("setting",) if several else ()),
@@ -73,6 +73,7 @@ def delivery_table(frames: Mapping[str, pd.DataFrame], *, several: bool) -> Tabl
             "Of the answers: empty, with text but no entry, cut at the most tokens, and requests "
             "too long for the model. Failed campaigns are not in it."
         ),
+        folded=several,
     )
 
 
@@ -146,7 +147,7 @@ def spend_table(frames: Mapping[str, pd.DataFrame], *, several: bool) -> Table |
     if not rows:
         return None
     return Table(
-        caption="Requests, tokens and cost in all",
+        caption=f"Requests, tokens and cost{' by setting' if several else ' in all'}",
         columns=(
             "arm",
             *(("setting",) if several else ()),
@@ -165,6 +166,7 @@ def spend_table(frames: Mapping[str, pd.DataFrame], *, several: bool) -> Table |
             "Of all campaigns, failed ones as well, counted from the traces. cost: by the price "
             "table of the run; 0 where no price is known. Seconds hold retries and waits."
         ),
+        folded=several,
     )
 
 
@@ -251,14 +253,17 @@ def failed_words(settings: Sequence[SettingRun]) -> str:
     return f"{failed:,} of {counted(planned, 'campaign')}, left out of every mean; reasons below."
 
 
-def spent_words(frames: Mapping[str, pd.DataFrame]) -> str:
-    """Requests, tokens and cost of all settings together; '-' where nothing was asked."""
-    whole = pd.concat(list(frames.values())) if frames else delivery_of(pd.DataFrame())
-    requests = int(whole["requests"].sum())
+def spent_words(total: pd.DataFrame) -> str:
+    """Requests, tokens and cost; '-' where nothing was asked.
+
+    Args:
+        total: From `delivery_of`.
+    """
+    requests = int(total["requests"].sum())
     if not requests:
         return UNDEFINED
-    tokens = [int(whole[c].sum()) for c in ("tokens_in", "tokens_out", "tokens_cached")]
+    tokens = [int(total[c].sum()) for c in ("tokens_in", "tokens_out", "tokens_cached")]
     return (
         f"{counted(requests, 'request')}, {tokens[0]:,} tokens in ({tokens[2]:,} cached), "
-        f"{tokens[1]:,} out, cost {number(float(whole['cost'].sum()), 2)}."
+        f"{tokens[1]:,} out, cost {number(float(total['cost'].sum()), 2)}."
     )

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cads_env.inference import Estimate
+from cads_env.report.answers import WORDS
+from cads_env.report.llm.arms import model_arms
 from cads_env.report.llm.delivery import failed_words, spent_words
 from cads_env.report.llm.factors import PromptEffect
 from cads_env.report.llm.found import Found
 from cads_env.report.llm.grids import false_words
 from cads_env.report.llm.probes import DETECTORS, Probe
 from cads_env.report.llm.tables import ends, found_at, leak_words
+from cads_env.report.verdict import verdicts
 from cads_env.report.wording import UNDEFINED, listed, number, signed, visible
+from cads_env.run.result import RunResult
 
 
 def findings(found: Found) -> tuple[tuple[str, str], ...]:
@@ -24,7 +28,11 @@ def findings(found: Found) -> tuple[tuple[str, str], ...]:
         found: From `find_all`.
     """
     run = found.base.run
-    lines = [("Gate", _gate_words(found)), ("Own feedback", _split_words(found))]
+    lines = [
+        ("Does it add?", _net_words(run)),
+        ("Gate", _gate_words(found)),
+        ("Own feedback", _split_words(found)),
+    ]
     if found.effects:
         lines.append(("Prompts", "; ".join(_effect_words(e) for e in found.effects) + "."))
     lines += [
@@ -32,9 +40,18 @@ def findings(found: Found) -> tuple[tuple[str, str], ...]:
         ("Detectable", _detectable_words([arm.net for arm in run.arms.values()])),
         ("False", false_words(run)),
         ("Failed campaigns", failed_words(found.settings)),
-        ("Spent", spent_words(found.sums)),
+        ("Spent", spent_words(found.total)),
     ]
     return tuple(lines)
+
+
+def _net_words(run: RunResult) -> str:
+    """The answer of every arm: told from its twin over all arms, or too small to matter."""
+    told: dict[str, list[str]] = {}
+    for verdict in verdicts(run):
+        word = WORDS[verdict.answer]
+        told.setdefault(word, []).append(visible(verdict.arm.arm))
+    return " ".join(f"{word}: {listed(names)}." for word, names in told.items())
 
 
 def _gate_words(found: Found) -> str:
@@ -51,7 +68,10 @@ def _gate_words(found: Found) -> str:
 
 def _split_words(found: Found) -> str:
     parts = []
+    asking = {arm.name for arm in model_arms(found.base.run)}
     for split in found.splits:
+        if asking and split.arm not in asking:
+            continue
         estimate = split.contrast.estimate
         parts.append(f"{visible(split.arm)} {signed(estimate.mean)} {ends(estimate)}")
     if not parts:

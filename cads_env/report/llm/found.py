@@ -27,6 +27,7 @@ class Found(NamedTuple):
         base: The one that answers for the arms.
         attempts: `attempts_of` by setting.
         sums: `delivery_of` by setting.
+        total: The same of all settings together.
         gates: Of the twin and the arms.
         splits: Split-feedback contrasts.
         effects: Prompt effects of the base.
@@ -40,6 +41,7 @@ class Found(NamedTuple):
     base: SettingRun
     attempts: Mapping[str, pd.DataFrame]
     sums: Mapping[str, pd.DataFrame]
+    total: pd.DataFrame
     gates: tuple[Gate, ...]
     splits: tuple[Split, ...]
     effects: tuple[PromptEffect, ...]
@@ -70,6 +72,7 @@ def find_all(
         base=base,
         attempts=attempts,
         sums={name: delivery_of(frame) for name, frame in attempts.items()},
+        total=delivery_of(_together(list(attempts.values()))),
         gates=gates(settings),
         splits=splits(settings),
         effects=prompt_effects(base.run),
@@ -77,3 +80,9 @@ def find_all(
         values=values_of_names(settings),
         natural=natural,
     )
+
+
+def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """All rows; pandas is to leave empty frames out of a concatenation."""
+    filled = [frame for frame in frames if len(frame)]
+    return pd.concat(filled, ignore_index=True) if filled else frames[0]

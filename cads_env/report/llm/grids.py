@@ -219,9 +219,12 @@ def quota_blocks(run: RunResult, natural: RunResult | None) -> tuple[Block, ...]
         if natural is None:
             text = (
                 "The natural effect is missing: it comes from the same arms and seeds under "
-                "`proposer` (cads run ... --protocol proposer)."
+                "`proposer` (cads run ... --protocol proposer --out RUN, then cads report FOLDER "
+                "--natural RUN)."
             )
             blocks.append(Paragraph(text))
+        elif natural.manifest["config"]["seeds"] != run.manifest["config"]["seeds"]:
+            blocks.append(Paragraph("The natural effect is of other seeds than the fixed one."))
     blocks.append(Paragraph(false_words(run)))
     return tuple(blocks)
 

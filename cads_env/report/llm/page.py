@@ -6,13 +6,10 @@ to be missing, with the command that adds it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Final
 
-from cads_env.report.badge import badge_line, badge_warning
 from cads_env.report.campaigns import registries_section
-from cads_env.report.chain import adjusted_p
 from cads_env.report.content import (
     Block,
     Code,
@@ -32,22 +29,19 @@ from cads_env.report.llm.delivery import (
     by_attempt_table,
     delivery_table,
     failures_table,
-    guided_note,
-    mixed_arms,
     spend_table,
 )
-from cads_env.report.llm.factors import origins, precision, scores
+from cads_env.report.llm.factors import scores
 from cads_env.report.llm.feedback import CONTROLS
 from cads_env.report.llm.findings import findings
 from cads_env.report.llm.found import Found
 from cads_env.report.llm.grids import quota_blocks, settings_table
 from cads_env.report.llm.missing import grid_words, missing_blocks
+from cads_env.report.llm.opening import KEY, lead, summary_table, warnings_of
 from cads_env.report.llm.probes import MODES
 from cads_env.report.llm.section import effect_kind
 from cads_env.report.llm.tables import (
-    ends,
     floors_table,
-    found_at,
     gate_table,
     origins_table,
     probes_table,
@@ -57,18 +51,14 @@ from cads_env.report.llm.tables import (
     values_table,
 )
 from cads_env.report.repeat import repeat
-from cads_env.report.verdict import scored_scope, undeclared_contamination
 from cads_env.report.wording import (
     UNDEFINED,
     counted,
     listed,
     number,
-    p_cell,
-    plain,
-    signed,
     visible,
 )
-from cads_env.run.result import RunResult, bound_words
+from cads_env.run.result import RunResult
 
 ARMS_DRAWN: Final = 12
 """Arms whose campaigns are drawn; tables hold all."""
@@ -80,22 +70,13 @@ def build_grid_report(found: Found) -> Report:
     Args:
         found: From `find_all`.
     """
-    run = found.base.run
-    c = run.certificate
-    lead = (
-        f"{counted(len(run.arms), 'arm')} in {counted(len(found.settings), 'setting')} "
-        f"({listed([visible(s.name) for s in found.settings])}); the first table is of "
-        f"{visible(found.base.name)}: {counted(len(run.campaigns), 'campaign')} scored, "
-        f"{scored_scope(run)}; {visible(run.protocol.name, 160)} on {visible(run.panel, 160)}, "
-        f"q = {plain(c.q)}, {bound_words(c)}. {badge_line(run.protocol)}"
-    )
     return Report(
         title="What does each proposer add?",
-        lead=lead,
-        warnings=_warnings(found),
+        lead=lead(found),
+        warnings=warnings_of(found),
         cards=(),
-        key=findings(found),
-        summary=_summary(found),
+        key=KEY,
+        summary=summary_table(found),
         sections=_sections(found),
         kicker="cads-env report of a grid",
         footer=(
@@ -105,98 +86,12 @@ def build_grid_report(found: Found) -> Report:
     )
 
 
-def _warnings(found: Found) -> tuple[str, ...]:
-    run = found.base.run
-    told = []
-    if found.missing:
-        names = listed([visible(name) for name in found.missing])
-        told.append(f"Not begun yet: {names}. The same command goes on with the grid.")
-    for setting in found.settings:
-        if setting.run.status != "complete":
-            done = len(setting.run.campaigns) + len(setting.run.failures)
-            told.append(
-                f"{visible(setting.name)} is not complete (status: "
-                f"{visible(setting.run.status)}): {done:,} of "
-                f"{counted(setting.run.planned, 'campaign')} are there."
-            )
-    if (found.base.proposer, found.base.reselection, found.base.identifiers) != (
-        "full", "full", "named",
-    ):  # fmt: skip
-        told.append(
-            "No setting with full feedback and named identifiers was played: nets are of "
-            f"{visible(found.base.name)}."
-        )
-    if note := guided_note(found.settings):
-        told.append(note)
-    if mixed := mixed_arms(found.attempts):
-        told.append(
-            f"More than one model or server answered for {listed([visible(a) for a in mixed])}."
-        )
-    if any(s.run.failures for s in found.settings):
-        told.append(
-            "Failed campaigns are left out of their arm, and an arm that fails where it would have "
-            "done badly looks better than it is."
-        )
-    if (words := undeclared_contamination(run)) is not None:
-        told.append(
-            f"{words} is below the channel's contamination {plain(run.protocol.epsilon)}: FDR <= q "
-            "is not guaranteed."
-        )
-    if words := badge_warning(run.protocol):
-        told.append(words)
-    if run.panel.startswith("synthetic-"):
-        told.append(f"{visible(run.panel)}: synthetic: plumbing and calibration, not biology.")
-    return tuple(told)
-
-
-def _summary(found: Found) -> Table:
-    """One row an arm of the base setting: what the first screen of the page holds."""
-    run = found.base.run
-    passes = {gate.arm: gate.passes for gate in found.gates}
-    named = {o.arm: o.originated for o in origins(run)}
-    rows = []
-    for (name, arm), p in zip(run.arms.items(), adjusted_p(list(run.arms.values())), strict=True):
-        gate = passes.get(name)
-        rows.append(
-            (
-                visible(name),
-                signed(arm.net.mean),
-                ends(arm.net),
-                p_cell(p),
-                found_at(arm.net),
-                number(arm.gained),
-                number(arm.lost),
-                number(named.get(name, math.nan)),
-                number(arm.true),
-                number(arm.twin),
-                f"{number(arm.filled, 1)} of {number(arm.slots, 1)}",
-                f"{number(arm.filled_in_reach, 1)} of {number(arm.slots_in_reach, 1)}",
-                number(precision(run, name).estimate.mean, 3),
-                UNDEFINED if gate is None else "passes" if gate else "fails",
-                f"{arm.n:,}",
-                f"{arm.failed:,}",
-            )
-        )
-    return Table(
-        caption="What each arm adds, means a campaign",
-        columns=(
-            "arm", "net", "95 % interval", "p (Holm)", "found at this n", "gained", "lost",
-            "originated", "certified", "twin", "slots filled", "filled in reach", "precision",
-            "gate", "campaigns", "failed",
-        ),
-        rows=tuple(rows),
-        words=(13,),
-        note=(
-            "net = certified - twin = gained - lost. p (Holm): over all arms. found at this n: the "
-            "true net that as many campaigns find with 80 % power."
-        ),
-    )  # fmt: skip
-
-
 def _sections(found: Found) -> tuple[Section, ...]:
     run = found.base.run
     several = len(found.settings) > 1
-    sections = [_net_section(found)] if len(run.campaigns) else []
+    words = (Terms(findings(found)),)
+    sections = [Section(key="findings", title="In words", blocks=words)]
+    sections += [_net_section(found)] if len(run.campaigns) else []
     sections += [_feedback_section(found), _prompts_section(found), _probes_section(found)]
     if run.protocol.quota is not None and len(run.campaigns):
         blocks = quota_blocks(run, found.natural)
@@ -258,12 +153,13 @@ def _reach_words(run: RunResult) -> str:
     arm = next((arm for arm in run.arms.values() if arm.n), None)
     if arm is None:
         return "No campaign was scored under full feedback."
-    rounds = sorted({f"round {last}" if last >= 0 else "none" for last in arm.reach.values()})
+    lasts = sorted(set(arm.reach.values()))
+    rounds = [f"the first {counted(last + 1, 'round')}" if last >= 0 else "none" for last in lasts]
     return (
         "The gate asks whether a loop with full feedback certifies more than the same loop with "
         "none or permuted. The loop without a proposer is the first row. In reach: "
-        f"{number(arm.slots_in_reach, 1)} of {number(arm.slots, 1)} slots a campaign, those up to "
-        f"{listed(rounds)} of {run.protocol.rounds:,} from 0; what is first read later cannot be "
+        f"{number(arm.slots_in_reach, 1)} of {number(arm.slots, 1)} slots a campaign, those of "
+        f"{listed(rounds)} of {run.protocol.rounds:,}; what is first read later cannot be "
         "certified, whatever the feedback."
     )
 
@@ -304,11 +200,15 @@ def _probes_section(found: Found) -> Section:
 
 
 def _delivery_section(found: Found, *, several: bool) -> Section:
-    tables = (
-        delivery_table(found.sums, several=several),
-        by_attempt_table(found.attempts[found.base.name]),
-        spend_table(found.sums, several=several),
-    )
+    base = found.base.name
+    others = {name: frame for name, frame in found.sums.items() if name != base}
+    tables = [
+        delivery_table({base: found.sums[base]}, several=False),
+        by_attempt_table(found.attempts[base]),
+        spend_table({"": found.total}, several=False),
+    ]
+    if several:
+        tables += [delivery_table(others, several=True), spend_table(found.sums, several=True)]
     blocks: list[Block] = [table for table in tables if table is not None and table.rows]
     if (said := answered_by(found.attempts)) is not None:
         blocks.append(said)

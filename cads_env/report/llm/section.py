@@ -29,11 +29,12 @@ from cads_env.report.llm.tables import (
 from cads_env.run.result import RunResult
 
 
-def model_sections(result: RunResult) -> tuple[Section, ...]:
+def model_sections(result: RunResult, *, natural: RunResult | None = None) -> tuple[Section, ...]:
     """What models delivered, cost and gained by their prompts; empty for a run without traces.
 
     Args:
         result: Read from its folder; one that was played in memory has no traces.
+        natural: The same arms without a quota, or None.
     """
     if not has_traces(result.folder):
         return ()
@@ -42,7 +43,7 @@ def model_sections(result: RunResult) -> tuple[Section, ...]:
     if len(result.campaigns):
         found.append(_factors(result))
         if result.protocol.quota is not None:
-            blocks = quota_blocks(result, None)
+            blocks = quota_blocks(result, natural)
             found.append(Section(key="quota", title="At equal delivery", blocks=blocks))
     return tuple(found)
 

@@ -189,7 +189,7 @@ def prompts_table(effects: Sequence[PromptEffect], kind: Effects | None) -> Tabl
         rows=tuple(rows),
         words=(6,),
         note=(
-            f"p (Holm): over the declared family, all {counted(len(effects), 'prompt effect')}; "
+            f"p (Holm): over the declared family of {counted(len(effects), 'prompt effect')}; "
             "p (within 1): two one-sided tests against one declaration. precision: mean over "
             "campaigns, in which both filled a slot, of the campaign's difference."
             + (" Published: another registry and other words." if any(known) else "")
