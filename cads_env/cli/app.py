@@ -21,6 +21,7 @@ from cads_env.cli.compare import compare, merge, split
 from cads_env.cli.doctor import doctor
 from cads_env.cli.export import export
 from cads_env.cli.registry import registry_app
+from cads_env.cli.replay import replay
 from cads_env.cli.report import report
 from cads_env.cli.reproduce import reproduce
 from cads_env.cli.run import run
@@ -43,6 +44,7 @@ app.command()(merge)
 app.command()(split)
 app.command()(export)
 app.command()(report)
+app.command()(replay)
 app.command()(reproduce)
 app.command()(selfcheck)
 app.command()(doctor)
