@@ -223,10 +223,10 @@ class LLMProposer:
             messages = self._messages(view, order[:dropped], tally)
             tally.requests += 1
             tally.history_dropped = max(tally.history_dropped, dropped)
-            reply = reply_of(self._exchange(view, attempt, messages))
+            kept = len(order) - dropped
+            reply = reply_of(self._exchange(view, attempt, messages, is_shortest=kept == 0))
             if not reply.is_overflow:
                 return reply
-            kept = len(order) - dropped
             if kept == 0:
                 raise ProposerFailed(self._too_long(messages))
             self._longest_history = kept // 2
@@ -290,7 +290,9 @@ class LLMProposer:
         separator = self._listed.separator
         return Candidates(joined(names, separator) or "none are left", separator)
 
-    def _exchange(self, view: View, attempt: int, messages: list[Message]) -> Mapping[str, Any]:
+    def _exchange(
+        self, view: View, attempt: int, messages: list[Message], *, is_shortest: bool
+    ) -> Mapping[str, Any]:
         base = 0 if self._seed is None else self._seed
         seed = generation_seed(base, round=view.round, attempt=attempt)
         request: dict[str, Any] = {
@@ -312,6 +314,10 @@ class LLMProposer:
             try:
                 return self._client.complete(messages, seed=seed, extra_body=body)
             except ContextOverflow as refusal:
+                if is_shortest:
+                    # A failure, not an answer: with a longer context it may be asked again.
+                    msg = f"{self._too_long(messages)} {refusal}"
+                    raise ProposerFailed(msg) from None
                 return {"overflow": True, "said": str(refusal)}
 
         return journal.exchange(request, answer)
