@@ -19,6 +19,7 @@ from cads_env.parsing.markup import element_lists, without_markup
 from cads_env.parsing.names import UNSPACED_CHARACTERS, Entry, Lookup, lookup_for
 from cads_env.parsing.parts import Part
 from cads_env.parsing.records import is_aside_key, json_parts
+from cads_env.parsing.turns import own_turn
 
 MAX_ENTRY_LENGTH: Final = 200
 """Characters kept of an invalid entry, so that a record stays readable."""
@@ -74,6 +75,7 @@ def parse_proposal(
 
     1. Text inside `<think>`, `<thinking>` or `<reasoning>` is dropped; so is everything after such
        a tag that is never closed, and everything before a closing tag that was never opened.
+       Tokens of a chat template are dropped, with the turns that a model writes behind its own.
     2. A structured part after the last line that announces a final answer wins, if it names an
        identifier.
     3. Else a structured part of the whole text: the last JSON part that names an identifier; else
@@ -129,7 +131,7 @@ def parse_proposal(
         )
         raise ProposalError(msg)
     lookup = lookup_for(tuple(identifiers))
-    answer = without_thinking(text)
+    answer = own_turn(without_thinking(text))
     entries = _final_entries(answer, lookup)
     if entries is None:
         in_json = json_parts(answer, lookup)

@@ -12,7 +12,6 @@ import re
 from cads_env.parsing.labels import (
     NAME_LABEL,
     leading_name,
-    ordinal_of,
     split_heading,
     without_marker,
 )
@@ -26,6 +25,7 @@ from cads_env.parsing.names import (
     is_name_like,
     is_score,
 )
+from cads_env.parsing.pieces import SCORED, bare_name, joined, pieces_of
 
 _LEAD = re.compile(
     r"(?:(?:the|a|human|mouse|genes?|symbol|candidate|compound|drug|target|test|try|perturb|knock"
@@ -34,14 +34,13 @@ _LEAD = re.compile(
 )
 _FILLER = re.compile(
     r"(?:and|or|then|next|also|first(?:ly)?|second(?:ly)?|third(?:ly)?|fourth|fifth|finally|lastly|etc"
-    r"|ok|okay|sure|yes|well|so|others?|and so on)[.…]*",
+    r"|ok|okay|sure|yes|well|so|(?:and |among )?(?:many )?(?:others?|more)|and so on)[.…]*",
     re.IGNORECASE,
 )
 _CALL = re.compile(
     r"(?:[\w.]{1,40}[._])?(?:propose|test|query|select|submit|pick|choose|answer|genes?|screen|perturb)"
     r"\w{0,20}[(\[]([^()]*)[)\]][;,]?"
 )
-_SCORED = re.compile(rf"(\S.{{0,200}}?) ?(?:[:=] ?(?=[-+]?\d){NUMBER}|\({NUMBER}\))")
 _SCORE = re.compile(rf"\({NUMBER}\)|(?<=\s){NUMBER}(?=\s|$)")
 
 # Where a name may end and its explanation begin. A parenthesis without a space before it belongs to
@@ -52,75 +51,19 @@ _PARENTHESIS = re.compile(r" \(|（|\((?=[^() ]* )")
 _ARROW = r"[-=]{1,2}>|[→⇒➔➜≻≥»>]{1,2}=?|[·•]+"
 _STRUCTURE = re.compile(rf"[()\[\]{{}}（）]|[,;，、；|]|{_ARROW}")
 _BETWEEN = re.compile(r"[,;，、；|→⇒➔➜≻≥»>·•]")
-_LABEL_SIGN = re.compile(r"[:：=→>.)\]–—-]")
 _ARROW_SIGN = re.compile(r"[→⇒➔➜≻≥»>·•]")
 _IS_ARROW = re.compile(_ARROW)
 # These join names, but also end them, as the arrows do.
 _LINK = re.compile(r" [-–—=~≈:\\/*+&]{1,2} | (?:and|or|vs\.?|then|and then) ", re.IGNORECASE)
 _JOINERS = re.compile(r" ?[,;，、；|&+/] ?| and ", re.IGNORECASE)
 _NAME_ONLY = re.compile(r"[\w.\-]+")
-_AND = re.compile(r"(?:(?:and|or|&|then|followed by|finally|plus) )+", re.IGNORECASE)
+
 
 _LONG_PHRASE = 80
 """Characters, beyond a few names, before the first separator of what is surely no list."""
 
 _CUT_LIMIT = 8
 """Explanations begin early; the limit keeps a line of parentheses linear."""
-
-
-def pieces_of(text: str, lookup: Lookup, *, pattern: re.Pattern[str]) -> list[str]:
-    """The text split at the pattern, except where neighbours joined again are an identifier."""
-    bounds = [(found.start(), found.end()) for found in pattern.finditer(text)]
-    return _joined(text, bounds, lookup)
-
-
-def _joined(text: str, bounds: list[tuple[int, int]], lookup: Lookup) -> list[str]:
-    starts = [0, *(end for _, end in bounds)]
-    ends = [*(start for start, _ in bounds), len(text)]
-    pieces = []
-    at = 0
-    while at < len(starts):
-        size = min(lookup.separators + 1, len(starts) - at)
-        while size > 1 and not _is_named(text[starts[at] : ends[at + size - 1]], lookup):
-            size -= 1
-        pieces.append(text[starts[at] : ends[at + size - 1]])
-        at += size
-    return pieces
-
-
-def _is_named(piece: str, lookup: Lookup) -> bool:
-    if lookup.whole(piece) is not None:
-        return True
-    is_short = len(piece) < lookup.longest + 64
-    return is_short and lookup.whole(_bare_name(piece, lookup)) is not None
-
-
-def _bare_name(piece: str, lookup: Lookup) -> str:
-    """The piece of a list without `and`, counting label or heading, and score, as far as needed."""
-    name = piece.strip()
-    for shorten in (_without_and, _without_label, _without_score):
-        if lookup.whole(name) is not None:
-            break
-        name = shorten(name, lookup)
-    return name
-
-
-def _without_and(name: str, _: Lookup) -> str:
-    return _AND.sub("", name, count=1) if _AND.match(name) else name
-
-
-def _without_label(name: str, lookup: Lookup) -> str:
-    if _LABEL_SIGN.search(name) is None:
-        return name
-    ordinal = ordinal_of(name.lstrip("*_"), lookup)
-    return ordinal.string[ordinal.end() :] if ordinal else split_heading(name, lookup)[1]
-
-
-def _without_score(name: str, lookup: Lookup) -> str:
-    scored = _SCORED.fullmatch(name)
-    if scored is None or (lookup.has_numbers and lookup.whole(scored[1]) is None):
-        return name
-    return scored[1]
 
 
 def _top_level_pieces(text: str, lookup: Lookup) -> tuple[list[str], bool]:
@@ -143,7 +86,7 @@ def _top_level_pieces(text: str, lookup: Lookup) -> tuple[list[str], bool]:
                 outside.append(found.span())
     bounds = everywhere if depth else outside
     has_arrow = any(_IS_ARROW.fullmatch(text, *bound) for bound in bounds)
-    return _joined(text, bounds, lookup), has_arrow
+    return joined(text, bounds, lookup), has_arrow
 
 
 def _piece(text: str, lookup: Lookup) -> list[Entry] | None:
@@ -155,7 +98,7 @@ def _piece(text: str, lookup: Lookup) -> list[Entry] | None:
             return []
         if _NAME_ONLY.fullmatch(piece):
             return [] if _FILLER.fullmatch(piece) else [Entry(piece.strip(PUNCTUATION), None)]
-        name = _bare_name(piece, lookup)
+        name = bare_name(piece, lookup)
         found = lookup.whole(name)
         linked = _linked(piece, lookup) if found is None else None
         if linked is not None:
@@ -224,10 +167,9 @@ def _linked(text: str, lookup: Lookup) -> list[Entry] | None:
     if len(text) > 40 * (lookup.longest + 4):
         return None
     if lookup.exact(text.split(" ", 1)[0].strip(PUNCTUATION)) is not None:
-        words = _SCORE.sub(" ", text).split()
-        read = [(word, lookup.exact(word.strip(PUNCTUATION))) for word in words]
-        if len(read) > 1 and all(found is not None for _, found in read):
-            return [Entry(word, found) for word, found in read]
+        named = _all_names(_SCORE.sub(" ", text).split(), lookup)
+        if len(named) > 1:
+            return named
     # In a registry of single words, the first word must be linked to the next one.
     found_at = _LINK.search(text) if lookup.spans else _LINK.match(text, text.find(" "))
     if found_at is None or " " not in text:
@@ -243,6 +185,17 @@ def _linked(text: str, lookup: Lookup) -> list[Entry] | None:
     if len(entries) > 2:
         return entries if 2 * valid > len(entries) else None
     return entries if valid == 2 and _is_of_one_case(entries, lookup) else None
+
+
+def _all_names(words: list[str], lookup: Lookup) -> list[Entry]:
+    """The words as entries if each is an identifier to the letter, else nothing."""
+    entries = []
+    for word in words:
+        found = lookup.exact(word.strip(PUNCTUATION))
+        if found is None:
+            return []
+        entries.append(Entry(word, found))
+    return entries
 
 
 def heads_of(body: str, lookup: Lookup) -> list[str]:
@@ -262,7 +215,7 @@ def head_entry(body: str, lookup: Lookup) -> Entry | None:
         found = lookup.whole(head)
         if found is not None:
             return Entry(head, found)
-    glued = _GLUED_LABEL.match(body) or _SCORED.fullmatch(body)
+    glued = _GLUED_LABEL.match(body) or SCORED.fullmatch(body)
     name = (glued[1] if glued.lastindex else glued.group()) if glued else ""
     found = lookup.exact(name.strip(PUNCTUATION))
     return Entry(name, found) if found is not None else None
@@ -293,7 +246,12 @@ def _split_head(head: str, lookup: Lookup) -> list[Entry]:
     return [
         entry
         for entry in found
-        if entry.identifier or (is_name_like(entry.text) and not is_score(entry.text, lookup))
+        if entry.identifier
+        or (
+            is_name_like(entry.text)
+            and not is_score(entry.text, lookup)
+            and _FILLER.fullmatch(entry.text) is None
+        )
     ]
 
 

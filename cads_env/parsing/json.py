@@ -22,8 +22,9 @@ Only the innermost brackets of a very deep nest count, and only braces that a ke
 """
 
 _TUPLE = re.compile(r"\((?=\s*(?:[\"'“‘`]|-?\d[\d.]{0,20}\s*,))")
-_SKIPPED = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]*\*/)*")
-_SKIPPED_WITH_COMMAS = re.compile(r"(?:[\s,]+|//[^\n]*|#[^\n]*|/\*[^*]*\*/)*")
+# White space may be escaped, as in an answer that was quoted once too often.
+_SKIPPED = re.compile(r"(?:\s+|\\[nrt]|//[^\n]*|#[^\n]*|/\*[^*]*\*/)*")
+_SKIPPED_WITH_COMMAS = re.compile(r"(?:[\s,]+|\\[nrt]|//[^\n]*|#[^\n]*|/\*[^*]*\*/)*")
 _STOP = re.compile(r"[\\\n\"'”’`]")
 _AFTER_STRING = re.compile(r"\s*(?:[,\]}:\"'“‘`#]|//|/\*|$|\n)")
 _AFTER_STRING_IN_TUPLE = re.compile(r"\s*(?:[,\]}):\"'“‘`#]|//|/\*|$|\n)")

@@ -52,7 +52,9 @@ _COUNT_SIGN = re.compile(
 _ASIDE = re.compile(
     r"\b(?:rejected|excluded|avoid(?:ed)?|discarded|ruled out|considered|drafts?|initial|already"
     r"|not (?:selected|chosen|proposed|included)|first (?:ideas?|pass|thoughts?)|alternatives?"
-    r"|runners?-up|backups?|previous(?:ly)?|(?:low|high|tested) (?:genes|candidates|results))\b",
+    r"|runners?-up|backups?|previous(?:ly)?|(?:tested|read|seen) so far"
+    r"|(?:low|high|tested) (?:genes|candidates|results))\b"
+    r"|^\W*tested\W*$",
     re.IGNORECASE,
 )
 _ASIDE_WORDS: Final = 6

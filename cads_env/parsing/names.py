@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from cads_env.errors import ProposalError
@@ -36,6 +37,8 @@ UNSPACED_CHARACTERS = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 
 _UNSPACED = re.compile(f"[{UNSPACED_CHARACTERS}]")
 ALPHANUMERIC = re.compile(r"[^\W_]")
+RUN = re.compile(r"[^\W_]+")
+"""Letters and digits without anything between them."""
 
 _LOOKUPS_KEPT: Final = 8
 _TUPLES_KEPT: Final = 64
@@ -51,7 +54,10 @@ class Entry(NamedTuple):
 
 def normal_form(text: str) -> str:
     """The text with compatibility forms, dashes and white space made plain; letter case is kept."""
-    if not text.isascii():
+    if text.isascii():
+        if text.isalnum():
+            return text
+    else:
         text = unicodedata.normalize("NFKC", text.translate(_ODD)).translate(_ODD)
     return " ".join(text.split())
 
@@ -64,6 +70,7 @@ class Lookup:
         has_backslashes: Whether a backslash belongs to some identifier.
         longest: Length of the longest identifier, in characters of its normal form.
         separators: Largest number of list separators inside one identifier.
+        pairs: Neighbouring runs of letters and digits inside identifiers with separators.
         spans: For identifiers of several words: first word -> numbers of words, largest first.
     """
 
@@ -73,6 +80,7 @@ class Lookup:
         "has_backslashes",
         "has_numbers",
         "longest",
+        "pairs",
         "separators",
         "spans",
     )
@@ -89,6 +97,7 @@ class Lookup:
         self.has_numbers = False
         self.longest = 0
         self.separators = 0
+        self.pairs: set[tuple[str, str]] = set()
         spans: dict[str, set[int]] = {}
         for identifier in dict.fromkeys(identifiers):
             form = normal_form(identifier)
@@ -98,7 +107,10 @@ class Lookup:
             self.has_numbers = self.has_numbers or _NUMBER.fullmatch(form) is not None
             if not form.isalnum():
                 self.has_backslashes = self.has_backslashes or "\\" in form
-                self.separators = max(self.separators, len(SEPARATOR.findall(form)))
+                separators = len(SEPARATOR.findall(form))
+                if separators:
+                    self.separators = max(self.separators, separators)
+                    self.pairs.update(pairwise(RUN.findall(form.casefold())))
                 words = form.split(" ")
                 if len(words) > 1:
                     spans.setdefault(words[0], set()).add(len(words))
@@ -135,8 +147,14 @@ class Lookup:
             return None
         if forms[-1][-1:] in _MARK_ENDS or text[-1:] in _MARK_ENDS:
             forms.extend(_MARKS.sub("", form).strip(PUNCTUATION) for form in forms[:2])
+        if not self.spans:
+            forms = [form for form in forms if " " not in form]
+        for form in forms:
+            found = self._exact.get(form)
+            if found is not None:
+                return found
         plain = [normal_form(form) for form in forms]
-        for form in (*forms, *plain):
+        for form in plain if plain != forms else ():
             found = self._exact.get(form)
             if found is not None:
                 return found

@@ -9,8 +9,9 @@ from __future__ import annotations
 import csv
 import re
 
-from cads_env.parsing.entries import entries_of, pieces_of
+from cads_env.parsing.entries import entries_of
 from cads_env.parsing.names import Entry, Lookup, is_number
+from cads_env.parsing.pieces import pieces_of
 
 NAME_HEADER = re.compile(
     r"(?:gene|symbol|candidate|identifier|id|name|compound|drug|target|smiles|molecule)s?"
