@@ -14,6 +14,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
 from typing import IO, Any, Final, Literal
@@ -45,6 +46,10 @@ _START_OVER: Final = (
     "The agent, its options or the registry changed since. Put back what the run began with, or "
     "start a new folder."
 )
+
+
+_disk: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cads-disk")
+"""Puts lines on disk, in the order in which they were written."""
 
 
 class Ticket:
@@ -104,7 +109,7 @@ class CampaignJournal(ABC):
 
     @abstractmethod
     def _put(self, line: bytes) -> None:
-        """Keep a line, on disk where there is one, before it is used."""
+        """Keep a line, before its answer is used."""
 
     @abstractmethod
     def _let_go(self) -> None:
@@ -262,7 +267,12 @@ class CampaignJournal(ABC):
 
 
 class FileJournal(CampaignJournal):
-    """A journal in a file of the run's folder; append-only, on disk before an answer is used."""
+    """A journal in a file of the run's folder, append-only.
+
+    A line is written before its answer is used, so killing the process loses none. That it is on
+    the disk, in case the machine fails, is seen to at once by another thread and waited for at the
+    end of the campaign: a disk may take longer than all the rest of a round.
+    """
 
     def __init__(self, path: Path, **how: Any) -> None:
         """Nothing is opened or made before the first exchange.
@@ -275,6 +285,7 @@ class FileJournal(CampaignJournal):
         self._path = path
         self._handle: FileIO | None = None
         self._reading: IO[bytes] | None = None
+        self._synced: Future[None] | None = None
 
     @property
     def where(self) -> str:
@@ -302,16 +313,31 @@ class FileJournal(CampaignJournal):
             rest = memoryview(line)
             while rest:
                 rest = rest[self._handle.write(rest) :]
-            os.fsync(self._handle.fileno())
+            self._sync(self._handle.fileno())
         except OSError as error:
             msg = f"A trace cannot be written: {error_text(error)}."
             raise RunError(msg) from error
 
+    def _sync(self, file: int) -> None:
+        last = self._synced
+        if last is not None and last.done():
+            last.result()
+        # One that has not begun will put this line on disk too.
+        if last is None or last.running() or last.done():
+            self._synced = _disk.submit(os.fsync, file)
+
     def _let_go(self) -> None:
-        for handle in (self._handle, self._reading):
-            if handle is not None:
-                handle.close()
-        self._handle = self._reading = None
+        try:
+            if self._synced is not None:
+                self._synced.result()
+        except OSError as error:
+            msg = f"A trace cannot be written: {error_text(error)}."
+            raise RunError(msg) from error
+        finally:
+            for handle in (self._handle, self._reading):
+                if handle is not None:
+                    handle.close()
+            self._handle = self._reading = self._synced = None
 
 
 class MemoryJournal(CampaignJournal):

@@ -153,6 +153,11 @@ class Player:
                 traces.append((arm, b"".join(journal.lines)))
         return Played(task._replace(recorded=()), info, rows, spent, tuple(traces))
 
+    def registry_of(self, seed: int) -> str:
+        """Name of the registry that a seed plays."""
+        names = self._plan.panel.names
+        return names[seed % len(names)]
+
     def _open(self, seed: int) -> tuple[Campaign, dict[str, Any]]:
         plan = self._plan
         with self._loading:
