@@ -47,19 +47,21 @@ def repeat(result: RunResult) -> Repeat:
     config = result.manifest.get("config", {})
     panel = panel_words(result.manifest.get("registries", []), config, result.panel)
     protocol, files = _protocol_words(result)
-    agents, agent_notes = agent_words(config.get("agents", []))
+    agents = agent_words(config.get("agents", []))
     head = ("cads", "run", *panel.words, *protocol)
     rules, rule_notes = _rules(result, config)
 
     def words(arms: Sequence[str], seeds: Sequence[int]) -> tuple[str, ...]:
-        own = [word for arm in arms for word in ("--agent", agents[arm])]
+        own = [word for arm in arms for word in ("--agent", agents.words[arm])]
         return (*head, "--seeds", ranges(seeds), *own, *rules)
 
-    whole = words(list(agents), config.get("seeds", []))
-    parts = tuple(words(arms, seeds) for seeds, arms in _groups(result, list(agents)))
+    arms = list(agents.words)
+    whole = words(arms, config.get("seeds", []))
+    parts = tuple(words(own, seeds) for seeds, own in _groups(result, arms))
+    files |= agents.files
     if panel.file:
         files = {PANEL_FILE: panel.file, **files}
-    return Repeat(whole, parts, files, (*panel.notes, *agent_notes, *rule_notes))
+    return Repeat(whole, parts, files, (*panel.notes, *agents.notes, *rule_notes))
 
 
 def command(words: Sequence[str]) -> str:
@@ -88,10 +90,21 @@ def repeat_blocks(result: RunResult) -> tuple[Block, ...]:
         blocks.append(Paragraph(text))
         blocks += [block for words in found.parts for block in _typed(words)]
     for name, text in found.files.items():
-        blocks += [Paragraph(f"{name} holds:"), Code(text)]
+        blocks += _held(name, text)
     if found.notes:
         blocks.append(Listing(found.notes))
     return tuple(blocks)
+
+
+def _held(name: str, text: str) -> list[Block]:
+    if len(text) <= LONGEST or name in (PANEL_FILE, PROTOCOL_FILE):
+        return [Paragraph(f"{name} holds:"), Code(text)]
+    return [
+        Paragraph(
+            f"{name} has {len(text):,} characters, too many to show: agent, arm and options as "
+            "under config.agents in manifest.json."
+        )
+    ]
 
 
 def _typed(words: Sequence[str]) -> list[Block]:
@@ -165,4 +178,9 @@ def _rules(result: RunResult, config: Mapping[str, Any]) -> tuple[tuple[str, ...
         words += ["--identifiers", result.identifiers]
     if config.get("keep_reads"):
         words.append("--keep-reads")
+    if result.manifest.get("traces"):
+        notes.append(
+            "That asks the model again, which may answer otherwise; `cads replay` with this run's "
+            "folder repeats it from what was answered."
+        )
     return tuple(words), notes

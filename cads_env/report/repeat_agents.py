@@ -1,4 +1,4 @@
-"""The agents of a run as words of a command line.
+"""The agents of a run as words of a command line, and as agent files where words do not do.
 
 Knows how `cads run --agent` names arms; loads no agent.
 """
@@ -8,45 +8,72 @@ from __future__ import annotations
 import importlib.metadata
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from cads_env.report.wording import listed, visible
 from cads_env.run.agents import ENTRY_POINT_GROUP
-from cads_env.values import parse_value
+from cads_env.values import dump_yaml, parse_value
 
 
-def agent_words(agents: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
-    """The word of every arm for `--agent`, and what the command line cannot say.
+class AgentWords(NamedTuple):
+    """The agents of a run, as a command line gives them.
+
+    Attributes:
+        words: The word of every arm for `--agent`.
+        files: Text of each agent file that a word names, by its name.
+        notes: What the command line cannot say.
+    """
+
+    words: dict[str, str]
+    files: dict[str, str]
+    notes: list[str]
+
+
+def agent_words(agents: Sequence[Mapping[str, Any]]) -> AgentWords:
+    """The word of every arm; options that cannot be typed stand in an agent file.
 
     Args:
         agents: `config.agents` of a manifest.
     """
     points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
     installed = {point.value: point.name for point in points}
-    words: dict[str, str] = {}
+    found = AgentWords({}, {}, [])
     odd, renamed = [], []
-    for agent in agents:
+    for number, agent in enumerate(agents, start=1):
         arm, source = str(agent.get("arm")), str(agent.get("source"))
         options = agent.get("options") or {}
         name = installed.get(source, source)
+        is_lost = "<" in source
+        if not is_lost and options and not (name != source and _can_be_typed(options)):
+            file = f"agent-{number}.yaml"
+            found.words[arm] = file
+            found.files[file] = dump_yaml({"agent": name, "arm": arm, "options": dict(options)})
+            continue
         pairs = [f"{key}={typed(value)}" for key, value in options.items()]
-        words[arm] = f"{name}:{','.join(pairs)}" if pairs else name
-        if "<" in source or any("," in pair for pair in pairs) or (pairs and name == source):
+        found.words[arm] = f"{name}:{','.join(pairs)}" if pairs else name
+        if is_lost:
             odd.append(arm)
         called = name if source in installed else source.rpartition(":")[2]
         if not called.endswith(".py") and arm != called:
-            renamed.append(f"{visible(arm)} = {visible(words[arm])}")
-    notes = []
+            renamed.append(f"{visible(arm)} = {visible(found.words[arm])}")
     if renamed:
-        notes.append(
+        found.notes.append(
             f"Arms had names of their own, which a command line does not give: {listed(renamed)}."
         )
     if odd:
-        notes.append(
+        found.notes.append(
             "Made in Python, or with options that a command line cannot give: "
             f"{listed([visible(arm) for arm in odd])}."
         )
-    return words, notes
+    return found
+
+
+def _can_be_typed(options: Mapping[str, Any]) -> bool:
+    """Whether `name:key=value,key=value` gives the options back."""
+    return all(
+        key.isidentifier() and not isinstance(value, (dict, list)) and "," not in typed(value)
+        for key, value in options.items()
+    )
 
 
 def typed(value: object) -> str:
