@@ -48,6 +48,9 @@ def _package_data() -> Iterator[Finding]:
         yield Finding("data", "protocols", "ok", f"{', '.join(names)} in {shown(presets)}")
     else:
         yield Finding("data", "protocols", "problem", f"none in {shown(presets)}. {_AGAIN}")
+    agents = sorted(path.stem for path in presets.with_name("agents").glob("*.yaml"))
+    if agents:
+        yield Finding("data", "agent files", "ok", ", ".join(agents))
     folder = Path(str(cads_env.__file__)).parent / "sources" / "data"
     sizes = [path.stat().st_size for path in folder.iterdir() if path.is_file()]
     if sizes:
@@ -114,8 +117,13 @@ def _absolute_paths(value: Any) -> Iterator[Path]:
 
 def _runs() -> Iterator[Finding]:
     root = Path(RUNS)
-    # What has no manifest is no run: an export beside one, say.
-    folders = [p.parent for p in sorted(root.glob("*/manifest.json"))] if root.is_dir() else []
+    # What has no manifest is no run: an export beside one, say. A grid has one for each setting.
+    found = [*root.glob("*/manifest.json"), *root.glob("*/*/manifest.json")]
+    folders = [
+        path.parent
+        for path in sorted(found)
+        if path.parent.parent == root or (path.parent.parent / "grid.json").exists()
+    ]
     states = Counter(map(_run_state, folders))
     text = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     yield Finding("runs", "runs", "ok", f"{text} in ./{RUNS}" if text else "none in this folder")
