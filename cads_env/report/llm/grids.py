@@ -60,7 +60,7 @@ def settings_table(settings: Sequence[SettingRun]) -> Table | None:
             )
             printed = (
                 number(figure(known, "slots"), 1),
-                number(figure(known, "true")),
+                number(figure(known, "certified")),
                 number(figure(known, "naive_fdr"), 3),
                 _printed_net(known),
             )
@@ -143,7 +143,7 @@ def quota_table(run: RunResult) -> Table:
             number(precision(run, arm.name).estimate.mean, 3),
         )
         printed = (
-            number(figure(known, "true")),
+            number(figure(known, "certified")),
             number(figure(known, "slots"), 1),
             number(figure(known, "unfilled"), 1),
             number(figure(known, "precision"), 3),
