@@ -23,8 +23,14 @@ from cads_env.errors import RegistryError
 from cads_env.registry_checks import check_identifiers, check_truth
 from cads_env.tape import bits, candidate_words, derive_key
 
-RelabelMode = Literal["named", "shuffled", "blinded"]
-RELABEL_MODES: Final[tuple[RelabelMode, ...]] = ("named", "shuffled", "blinded")
+RelabelMode = Literal["named", "shuffled", "blinded", "shuffled-within-prior"]
+RELABEL_MODES: Final[tuple[RelabelMode, ...]] = (
+    "named",
+    "shuffled",
+    "blinded",
+    "shuffled-within-prior",
+)
+_DECILES: Final = 10
 
 
 def frozen_array(values: NDArray[Any]) -> NDArray[Any]:
@@ -249,11 +255,15 @@ def _feed_bytes(digest: Any, raw: bytes) -> None:
 def relabel(
     registry: Registry, oracle: Oracle, mode: RelabelMode, seed: int
 ) -> tuple[Registry, Oracle]:
-    """The same screen under other names, so that no name can tell anything.
+    """The same screen under other names, so that names tell nothing, or only what is asked.
 
     `shuffled`: names move among candidates, each with all its side tables, and are listed in their
     usual order. `blinded`: opaque codes, every side table dropped. In both the index order says
     nothing either, so untested candidates are exchangeable and an agent's expected net is 0.
+
+    `shuffled-within-prior`: as `shuffled`, but names move only among candidates of one decile of
+    the side table `prior`. How hits rise with the prior stays; what else the names tell of this
+    screen is gone. named minus it is what an agent knows of this screen beyond such a prior.
 
     On a public panel the permutation follows from public numbers: an agent written to rebuild it
     can undo it. Only a salted panel resists that.
@@ -261,14 +271,14 @@ def relabel(
     Args:
         registry: The public half.
         oracle: The private half; the keys of its random streams are kept.
-        mode: "named" (unchanged), "shuffled" or "blinded".
+        mode: "named" (unchanged), "shuffled", "blinded" or "shuffled-within-prior".
         seed: Which permutation.
 
     Returns:
         The new pair.
 
     Raises:
-        RegistryError: Unknown mode.
+        RegistryError: Unknown mode, or a registry whose `prior` has no deciles.
     """
     if mode not in RELABEL_MODES:
         msg = f"Unknown relabelling {mode!r}; expected one of {', '.join(RELABEL_MODES)}."
@@ -276,10 +286,12 @@ def relabel(
     if mode == "named":
         return registry, oracle
     order = permutation(oracle.key("relabel", seed, mode=mode), registry.m)
+    if mode == "shuffled-within-prior":
+        order = _within(prior_deciles(registry), order)
     moved = Oracle(
         oracle.signal[order], oracle.labels[order], oracle.panel, oracle.instance, oracle.salt
     )
-    if mode == "shuffled":
+    if mode != "blinded":
         # Moving the effects under names that stay in their places is the same as moving the names,
         # and leaves no trace of an effect in the order of the names.
         return registry, moved
@@ -291,6 +303,53 @@ def relabel(
         "C00001, C00002, ... in random order.",
     )
     return blind, moved
+
+
+def prior_deciles(registry: Registry) -> NDArray[np.int64]:
+    """The decile of each candidate by the public side table `prior`, lowest 0; ties by index.
+
+    Args:
+        registry: A registry of at least 20 candidates with a numeric side table `prior`.
+
+    Returns:
+        Shape (m,), values 0 to 9; deciles differ in size by one candidate at most.
+
+    Raises:
+        RegistryError: There is no such side table, it is no finite number for every candidate, or
+            there are too few candidates.
+    """
+    needed = "identifiers='shuffled-within-prior' moves names within deciles of a public prior"
+    table = registry.side_tables.get("prior")
+    if table is None:
+        present = ", ".join(sorted(registry.side_tables)) or "none"
+        msg = (
+            f"{needed}, but registry {registry.name!r} has no side table 'prior' (it has: "
+            f"{present}). Declare one with prior=, choose another registry, or say 'shuffled'."
+        )
+        raise RegistryError(msg)
+    values = table.values
+    if values.dtype.kind not in "fiub" or not np.isfinite(values.astype(np.float64)).all():
+        msg = (
+            f"{needed}, but the side table 'prior' of {registry.name!r} is no finite number for "
+            "every candidate. Fill its gaps, or say 'shuffled'."
+        )
+        raise RegistryError(msg)
+    if registry.m < 2 * _DECILES:
+        msg = (
+            f"{needed}, but registry {registry.name!r} has {registry.m} candidates; expected at "
+            f"least {2 * _DECILES}. Say 'shuffled'."
+        )
+        raise RegistryError(msg)
+    rank = np.empty(registry.m, np.int64)
+    rank[np.argsort(values, kind="stable")] = np.arange(registry.m)
+    return rank * _DECILES // registry.m
+
+
+def _within(groups: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The permutation that moves the members of each group among themselves, as in `order`."""
+    moved = np.empty_like(order)
+    moved[np.argsort(groups, kind="stable")] = order[np.argsort(groups[order], kind="stable")]
+    return moved
 
 
 def permutation(key: int, m: int) -> NDArray[np.int64]:

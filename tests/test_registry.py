@@ -16,6 +16,7 @@ from cads_env.registry import (
     SideTable,
     check_truth,
     permutation,
+    prior_deciles,
     relabel,
     subsample,
 )
@@ -183,7 +184,7 @@ def test_blinded_candidates_are_opaque_codes_without_side_tables_in_another_orde
     assert np.array_equal(private.labels, private.signal > 0)
 
 
-@pytest.mark.parametrize("mode", ["shuffled", "blinded"])
+@pytest.mark.parametrize("mode", ["shuffled", "blinded", "shuffled-within-prior"])
 def test_a_relabelling_depends_on_seed_and_salt(mode: str) -> None:
     def outcome(seed: int, salt: bytes) -> tuple[str, bytes]:
         public, private = relabel(*tiny(salt), mode, seed)  # type: ignore[arg-type]
@@ -225,3 +226,56 @@ def test_subsets_differ_between_seeds() -> None:
 def test_a_subset_of_impossible_size_is_refused(size: object) -> None:
     with pytest.raises(RegistryError, match="has 40 candidates"):
         subsample(*tiny(), size, seed=0)  # type: ignore[arg-type]
+
+
+def test_shuffling_within_the_prior_moves_effects_inside_its_deciles_alone() -> None:
+    registry, oracle = tiny()
+    public, private = relabel(registry, oracle, "shuffled-within-prior", 3)
+    assert public is registry
+    deciles = prior_deciles(registry)
+    assert np.bincount(deciles).tolist() == [M // 10] * 10
+    assert private.signal.tolist() != oracle.signal.tolist()
+    assert np.array_equal(private.labels, private.signal > 0)
+    for decile in range(10):
+        inside = deciles == decile
+        assert sorted(private.signal[inside]) == sorted(oracle.signal[inside])
+
+
+def test_every_order_of_a_decile_comes_up() -> None:
+    registry, oracle = tiny()
+    inside = np.flatnonzero(prior_deciles(registry) == 4)
+    orders = {
+        tuple(relabel(registry, oracle, "shuffled-within-prior", seed)[1].signal[inside])
+        for seed in range(400)
+    }
+    assert len(orders) == 24
+
+
+def test_deciles_rise_with_the_prior_and_ties_go_by_index() -> None:
+    names = tuple(f"G{i}" for i in range(20))
+    prior = [1.0] * 10 + [2.0] * 9 + [0.0]
+    registry = Registry("r", names, side_tables={"prior": SideTable("p", prior)})
+    expected = [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 0]
+    assert prior_deciles(registry).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("m", "tables", "told"),
+    [
+        (M, {}, "no side table 'prior' .it has: none.*prior="),
+        (M, {"prior": np.array(["a"] * M)}, "no finite number for every candidate"),
+        (M, {"prior": np.r_[np.nan, np.arange(M - 1)]}, "no finite number for every candidate"),
+        (8, {"prior": np.arange(8.0)}, "has 8 candidates; expected at least 20"),
+    ],
+)
+def test_a_registry_without_deciles_of_a_prior_is_refused_with_the_mode_and_the_way_out(
+    m: int, tables: dict[str, NDArray[np.generic]], told: str
+) -> None:
+    registry = Registry(
+        "r",
+        tuple(f"G{i}" for i in range(m)),
+        side_tables={name: SideTable("", values) for name, values in tables.items()},
+    )
+    oracle = Oracle(np.linspace(-1, 1, m) + 0.01, np.linspace(-1, 1, m) + 0.01 > 0)
+    with pytest.raises(RegistryError, match=rf"shuffled-within-prior.*{told}"):
+        relabel(registry, oracle, "shuffled-within-prior", 0)

@@ -253,7 +253,7 @@ def test_changing_the_signal_of_a_candidate_that_is_read_does_change_bytes() -> 
     assert tells_apart({"signal of read": other}) == {"signal of read"}
 
 
-@pytest.mark.parametrize("mode", ["shuffled", "blinded"])
+@pytest.mark.parametrize("mode", ["shuffled", "blinded", "shuffled-within-prior"])
 def test_relabelled_registries_tell_no_truth(mode: Any) -> None:
     assert list(scan(relabel(*pair(), mode, 5))) == []
 

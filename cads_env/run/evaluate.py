@@ -83,7 +83,7 @@ def evaluate(
         jobs: Processes of this machine; the results do not depend on it.
         out: Folder for the files, True for the next number under `runs`, None for no files. A
             folder that holds the same run, ended early, is gone on with; a complete one is read.
-        identifiers: "named", "shuffled" or "blinded"; see `relabel`. Relabelled anew for each seed.
+        identifiers: One of `RELABEL_MODES`; see `relabel`. Relabelled anew for each seed.
         keep_reads: Store reads however many there are.
         retry_failed: Play campaigns again that failed in an earlier attempt on the folder.
         executor: "processes" of this machine, or "ray" for a Ray cluster; see `Executor`. The
@@ -275,7 +275,8 @@ def _check_before_first_read(
     open_screen([(public, private)], [seeds[0]], protocol)
     for spec in specs:
         agent = _probe(spec, private, seeds[0])
-        if not getattr(agent, "requires", ()):
+        # A mode may need a side table as an agent does.
+        if identifiers != "shuffled-within-prior" and not getattr(agent, "requires", ()):
             continue
         for position in sorted({seed % len(panel) for seed in seeds}):
             seen, _ = relabel(*panel[position], identifiers, 0)

@@ -93,7 +93,7 @@ class Plan:
         protocol: The common protocol.
         certificate: What judges the records.
         panel: Seed k plays `panel[k % len(panel)]`.
-        identifiers: "named", "shuffled" or "blinded".
+        identifiers: One of `RELABEL_MODES`; see `cads_env.relabel`.
         keep_reads: Store reads however many there are.
         expected: Public and private hash by registry name, of registries that campaigns were
             played on already; another content is refused.
