@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 PARTIAL: Final = ".partial"
 """Ending of a file that is not finished; its name begins with a point and the final name."""
+
+_MASK_LOCK: Final = threading.Lock()
 
 
 def write_whole(path: Path, parts: Iterable[bytes]) -> None:
@@ -31,14 +34,21 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
             file.flush()
             os.fsync(file.fileno())
         # mkstemp makes files that only their owner can read.
-        mask = os.umask(0)
-        os.umask(mask)
-        partial.chmod(0o666 & ~mask)
+        partial.chmod(0o666 & ~_umask())
         partial.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise
+
+
+def _umask() -> int:
+    """The mask of the process, which can only be read by setting it."""
+    # Two threads between each other's calls would leave it at 0.
+    with _MASK_LOCK:
+        mask = os.umask(0)
+        os.umask(mask)
+    return mask
 
 
 def is_partial(path: Path) -> bool:
