@@ -36,8 +36,9 @@ def load_registry(name_or_path: str | Path, **options: Any) -> Pair:
             it. Options of a table `screen.csv` are also read from `screen.yaml` beside it.
         **options: The source's options; they win over those of a file. Every source takes
             `subsample` (candidates to keep, at random), `subsample_seed` (0), `salt` (secret of
-            a private panel, bytes or str) and `excel_names="keep"` (take names such as `1-Mar`,
-            which a spreadsheet made of a gene's, as they stand).
+            a private panel, bytes or str), `assay` (how a candidate is measured) and `high_means`
+            (what it means that one reads high), words for proposers, and `excel_names="keep"` (take
+            names such as `1-Mar`, which a spreadsheet made of a gene's, as they stand).
 
     Raises:
         RegistryError: The name, the path or an option is unknown, or the data is not usable.

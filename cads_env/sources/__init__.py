@@ -15,8 +15,11 @@ from typing import Any, Final, cast
 
 from cads_env.registry import Oracle, Registry
 
-COMMON_OPTIONS: Final = ("subsample", "subsample_seed", "salt", "excel_names")
-"""Options of every source: size and seed of a keyed random subset, a private panel's secret, and
+COMMON_OPTIONS: Final = (
+    "subsample", "subsample_seed", "salt", "assay", "high_means", "excel_names",
+)  # fmt: skip
+"""Options of every source: size and seed of a keyed random subset, a private panel's secret, words
+that tell a proposer how a candidate is measured and what it means to read high, and
 `excel_names=keep` for names that a spreadsheet has changed (not of generated sources)."""
 
 SPLITS: Final[Mapping[str, range]] = MappingProxyType(

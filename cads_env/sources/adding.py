@@ -281,6 +281,7 @@ def _content(source: str, entries: Sequence[Entry], options: Mapping[str, Any]) 
             content[chooser] = members[0]
     if first.subsample is not None:
         content |= {"subsample": first.subsample, "subsample_seed": first.subsample_seed}
+    content |= first.words
     if first.keeps_excel_names:
         content["excel_names"] = KEEP
     return content

@@ -31,6 +31,7 @@ from cads_env.sources.registry_files import (
     read_registry_file,
 )
 from cads_env.sources.remembered import find, remembered_names
+from cads_env.sources.words import take_words, with_words
 
 Pair = tuple[Registry, Oracle]
 
@@ -53,6 +54,7 @@ class Entry:
         recorded: Hashes that the whole registry must have (`registry_hash`, `oracle_hash`).
         origin: The registry file that recorded them, or None.
         title: `label` without the member, the instance and the options that rename.
+        words: `assay` and `high_means`, those that are given.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Entry:
     recorded: Mapping[str, str] = field(default_factory=dict)
     origin: Path | None = None
     title: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def told(self) -> dict[str, Any]:
@@ -78,6 +81,7 @@ class Entry:
         if SOURCES[self.source].needs_path:
             # The name keys the noise, and would else be that of the file.
             plain["name"] = self.title
+        plain |= self.words
         if self.keeps_excel_names:
             plain["excel_names"] = KEEP
         if self.subsample is not None:
@@ -100,7 +104,8 @@ class Entry:
         """
         info = SOURCES[self.source]
         with self._naming():
-            pair = info.load(name=self.label, salt=self.salt, **self.options)
+            public, private = info.load(name=self.label, salt=self.salt, **self.options)
+            pair = with_words(public, self.words), private
             if not info.has_instances and not self.keeps_excel_names:
                 check_excel_names(pair[0].identifiers, self.label)
         if not self.recorded:
@@ -287,6 +292,7 @@ def make_entry(source: str, options: Mapping[str, Any], origin: Path | None = No
     if isinstance(seed, bool) or not isinstance(seed, int):
         msg = f"subsample_seed={seed!r} is not usable; expected a whole number."
         raise RegistryError(msg)
+    words = take_words(own)
     salt = own.pop("salt", b"")
     if not isinstance(salt, str | bytes):
         msg = f"salt is of type {type(salt).__name__}; expected bytes or str."
@@ -306,7 +312,8 @@ def make_entry(source: str, options: Mapping[str, Any], origin: Path | None = No
         label += "+salted"
     name = label if size is None else f"{label}+subsample={size},subsample_seed={seed}"
     raw = salt.encode() if isinstance(salt, str) else salt
-    return Entry(name, source, own, label, size, seed, raw, names_kept == KEEP, title=title)
+    keeps = names_kept == KEEP
+    return Entry(name, source, own, label, size, seed, raw, keeps, title=title, words=words)
 
 
 def varied(entry: Entry, options: Mapping[str, Any]) -> Entry:
@@ -320,7 +327,9 @@ def varied(entry: Entry, options: Mapping[str, Any]) -> Entry:
         RegistryError: The source has no such option.
     """
     own = {key: value for key, value in {**entry.options, **options}.items() if value is not None}
-    common: dict[str, Any] = {"salt": entry.salt} if entry.salt else {}
+    common: dict[str, Any] = dict(entry.words)
+    if entry.salt:
+        common["salt"] = entry.salt
     if entry.subsample is not None:
         common |= {"subsample": entry.subsample, "subsample_seed": entry.subsample_seed}
     return make_entry(entry.source, {**own, **common}, entry.origin)
