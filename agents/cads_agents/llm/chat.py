@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from cads_agents.llm.model import is_openai_family
 from cads_agents.llm.sampling import Sampling
 from cads_env.errors import AgentError, quoted
 
@@ -24,6 +23,12 @@ _FIELDS: Final = {
 }
 """What providers' classes call a sampling setting."""
 
+_NAME: Final = 200
+"""Characters of a name or a number that a server gives, at most."""
+
+_BY_KEYWORD: Final = frozenset({"BaseChatOpenAI", "ChatGroq"})
+"""Classes that put the keywords of a call into the request, beside their own fields."""
+
 
 class Ask:
     """A chat model with its sampling: each request sends all of it."""
@@ -37,13 +42,16 @@ class Ask:
         """
         self.model = model
         self.sampling = sampling
-        own = () if is_openai_family(model) else type(model).model_fields
+        classes = {cls.__name__ for cls in type(model).__mro__}
+        own = () if classes & _BY_KEYWORD else type(model).model_fields
         self._fields = {
             setting: name for setting, names in _FIELDS.items() for name in names if name in own
         }
         # A class without any of these fields takes them as keywords, or ignores them.
-        takes_seed = not self._fields or "seed" in self._fields
-        self.sends_seed = sampling.seed and takes_seed
+        self._by_keyword = not self._fields
+        self.sends_seed = sampling.seed and (self._by_keyword or "seed" in self._fields)
+        taken = _FIELDS if self._by_keyword else self._fields
+        self.unsent = tuple(sorted(set(_FIELDS) - set(taken) - {"seed"}))
 
     def __call__(
         self,
@@ -69,7 +77,7 @@ class Ask:
         }
         said: dict[str, Any] = {name: x for name, x in given.items() if x is not None}
         chat = [_message(one) for one in messages]
-        if not self._fields:
+        if self._by_keyword:
             if extra_body:
                 # A keyword replaces the model's own field as a whole.
                 own = getattr(self.model, "extra_body", None) or {}
@@ -111,12 +119,12 @@ def answer_of(message: BaseMessage, *, model: str) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "text": text,
         "finish_reason": _reason(reason),
-        "model": _text(about.get("model_name") or about.get("model")) or model,
-        "fingerprint": _text(about.get("system_fingerprint")),
-        "id": _text(about.get("id") or message.id),
+        "model": _short(about.get("model_name") or about.get("model")) or model,
+        "fingerprint": _short(about.get("system_fingerprint")),
+        "id": _own_id(about.get("id") or message.id),
         "usage": usage,
     }
-    if not counts:
+    if not all(_is_count(counts.get(name)) for name in ("input_tokens", "output_tokens")):
         answer["usage_missing"] = True
     if thinking:
         answer["thinking"] = thinking
@@ -152,8 +160,19 @@ def _parts(message: BaseMessage) -> tuple[str, str]:
 def _reason(reason: object) -> str:
     """Why the answer ended, in OpenAI's words."""
     words = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
-    said = _text(reason).lower()
+    said = _short(reason).lower()
     return words.get(said, said) or "unknown"
+
+
+def _own_id(value: object) -> str:
+    """The answer's number at the server; LangChain draws one where there is none."""
+    text = _short(value)
+    return "" if text.startswith(("lc_run-", "run-")) else text
+
+
+def _short(value: object) -> str:
+    """A name that a server gives, as far as any sensible one goes."""
+    return _text(value)[:_NAME]
 
 
 def _text(value: object) -> str:
@@ -161,4 +180,8 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int:
-    return value if type(value) is int and value > 0 else 0
+    return value if isinstance(value, int) and _is_count(value) else 0
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0

@@ -180,7 +180,8 @@ class Client:
             JSON values: `text`, `finish_reason` ("unknown" where none came), `model`,
             `fingerprint`, `id`, `usage` (`tokens_in`, `tokens_out`, `tokens_cached`, `cost`),
             `retries`; where they apply `thinking`, `revision`, `usage_missing`, `price_unknown`,
-            `seed_sent` (false), `paced_s`.
+            `seed_sent` (false), `unsent` (settings that the provider's class does not take),
+            `paced_s`.
 
         Raises:
             ContextOverflow: The prompt is too long for the model.
@@ -266,6 +267,8 @@ class Client:
             answer["revision"] = self._served.root
         if not self._ask.sends_seed:
             answer["seed_sent"] = False
+        if self._ask.unsent:
+            answer["unsent"] = list(self._ask.unsent)
         if paced_s >= 0.001:
             answer["paced_s"] = round(paced_s, 3)
         answer["retries"] = failures

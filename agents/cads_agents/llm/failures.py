@@ -231,14 +231,18 @@ def _words(error: BaseException) -> str:
 
 
 def _status(error: BaseException) -> int | None:
-    response = getattr(error, "response", None)
-    for value in (
-        getattr(error, "status_code", None),
-        getattr(response, "status_code", None),
-        getattr(error, "code", None),
-    ):
-        if type(value) is int and 100 <= value <= 599:
-            return value
+    """The HTTP status of an exception, or of the one that it was raised from."""
+    one: BaseException | None = error
+    while one is not None:
+        response = getattr(one, "response", None)
+        for value in (
+            getattr(one, "status_code", None),
+            getattr(response, "status_code", None),
+            getattr(one, "code", None),
+        ):
+            if type(value) is int and 100 <= value <= 599:
+                return value
+        one = one.__cause__
     return None
 
 
@@ -249,8 +253,12 @@ def _is_silence(error: BaseException) -> bool:
 
 def _retry_after(error: BaseException, *, now: datetime) -> float | None:
     """Seconds that a Retry-After header asks for, as a number or as an HTTP date."""
-    headers = getattr(getattr(error, "response", None), "headers", None)
-    value = headers.get("retry-after") if headers is not None else None
+    value = None
+    one: BaseException | None = error
+    while one is not None and value is None:
+        headers = getattr(getattr(one, "response", None), "headers", None)
+        value = headers.get("retry-after") if headers is not None else None
+        one = one.__cause__
     if not isinstance(value, str):
         return None
     try:

@@ -7,6 +7,7 @@ imports no LangChain; building a model does.
 from __future__ import annotations
 
 import ipaddress
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -34,6 +35,9 @@ _PROVIDERS: Final = frozenset(
     "mistralai nvidia ollama openai openrouter perplexity together upstage xai".split()
 )
 """Those that LangChain's `init_chat_model` knows."""
+
+_BOUNDED: Final = {"anthropic": 0, "google_genai": 1, "groq": 0, "mistralai": 0}
+"""What `max_retries` of these providers' classes must be for one request and no further one."""
 
 _SECRET: Final = re.compile(
     r"api[-_]?key|secret|password|authorization|cookie|bearer|(?:access|auth|id)[-_]?token",
@@ -91,7 +95,7 @@ def build_model(settings: Mapping[str, Any], *, timeout_s: float) -> BaseChatMod
     try:
         if settings["provider"] == "openai":
             return _openai(settings, timeout_s=timeout_s)
-        return _other(settings)
+        return _other(settings, timeout_s=timeout_s)
     except (AgentError, MissingExtraError):
         raise
     except ImportError as error:
@@ -151,11 +155,21 @@ def _openai(settings: Mapping[str, Any], *, timeout_s: float) -> BaseChatModel:
     return built
 
 
-def _other(settings: Mapping[str, Any]) -> BaseChatModel:
-    """Another provider's model through LangChain's `init_chat_model`."""
+def _other(settings: Mapping[str, Any], *, timeout_s: float) -> BaseChatModel:
+    """Another provider's model through LangChain's `init_chat_model`.
+
+    Retries of its own are off and the time is bounded where the class is known to take both.
+    """
     from langchain.chat_models import init_chat_model
 
-    given = {key: settings[key] for key in ("base_url", "default_headers") if key in settings}
+    given: dict[str, Any] = {
+        key: settings[key] for key in ("base_url", "default_headers") if key in settings
+    }
+    if settings["provider"] in _BOUNDED:
+        # Some classes take whole seconds alone.
+        given |= {"max_retries": _BOUNDED[settings["provider"]], "timeout": math.ceil(timeout_s)}
+    elif settings["provider"] == "ollama":
+        given["client_kwargs"] = {"timeout": timeout_s}
     if "extra_body" in settings:
         msg = (
             f"extra_body is sent to OpenAI-compatible servers alone, not to {settings['provider']}."

@@ -386,6 +386,62 @@ def test_any_chat_model_of_langchain_answers() -> None:
         spent.complete(MESSAGES, seed=1)
 
 
+def test_a_providers_class_gets_its_sampling_through_its_own_fields() -> None:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.outputs import ChatGeneration, ChatResult
+
+    seen = []
+
+    class Provider(BaseChatModel):
+        """A class that takes no keyword and no top_p, as some providers' do."""
+
+        model: str = "theirs"
+        temperature: float = 1.0
+        max_output_tokens: int = 9
+        random_seed: int | None = None
+
+        @property
+        def _llm_type(self) -> str:
+            return "provider"
+
+        def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None) -> ChatResult:
+            seen.append((self.temperature, self.max_output_tokens, self.random_seed))
+            return ChatResult(generations=[ChatGeneration(message=AIMessage(content="TP53"))])
+
+    own = Provider()
+    client = Client(own, sampling={"temperature": 0.2})
+    answer = client.complete(MESSAGES, seed=7, max_tokens=33)
+    assert seen == [(0.2, 33, 7)]
+    assert (own.temperature, own.random_seed) == (1.0, None)
+    assert answer["unsent"] == ["top_p"]
+    # LangChain draws a number where the provider gives none; it would differ in every run.
+    assert answer["id"] == ""
+    assert "seed_sent" not in answer
+    with pytest.raises(AgentError, match="extra_body"):
+        client.complete(MESSAGES, seed=7, extra_body={"structured_outputs": {}})
+
+
+def test_an_error_in_a_good_status_is_no_answer() -> None:
+    said: list[Mapping[str, Any]] = [{"error": {"message": "overloaded"}, "choices": None}, {}]
+    with FakeServer(answer=lambda _: said.pop(0)) as server:
+        answer = _client(server).complete(MESSAGES, seed=1)
+    assert [note["error"] for note in answer["retries"]] == ["malformed"]
+    assert "overloaded" in answer["retries"][0]["said"]
+
+
+def test_a_count_below_zero_is_a_missing_one_and_long_names_are_cut() -> None:
+    said = {
+        "usage": {"prompt_tokens": 9, "completion_tokens": -1, "total_tokens": 8},
+        "system_fingerprint": "f" * 10_000,
+    }
+    with FakeServer(answer=lambda _: said) as server:
+        answer = _client(server).complete(MESSAGES, seed=1)
+    assert answer["usage_missing"] is True
+    assert (answer["usage"]["tokens_in"], answer["usage"]["tokens_out"]) == (9, 0)
+    assert len(answer["fingerprint"]) == 200
+
+
 def test_a_message_of_no_known_role_is_a_mistake_of_the_caller(server: FakeServer) -> None:
     with pytest.raises(AgentError, match="role"):
         _client(server).complete([{"role": "boss", "content": "x"}], seed=1)

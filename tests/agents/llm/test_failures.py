@@ -72,6 +72,13 @@ def test_an_exception_has_one_kind(error: Exception, kind: str) -> None:
     assert classify(error).kind == kind
 
 
+def test_the_status_is_found_on_what_an_error_was_raised_from() -> None:
+    wrapper = _named("ModelAPIError", "Error calling model")
+    wrapper.__cause__ = StatusError(503, headers={"retry-after": "4"})
+    failure = classify(wrapper)
+    assert (failure.kind, failure.status, failure.retry_after_s) == ("server", 503, 4.0)
+
+
 def test_a_server_that_hangs_up_before_a_byte_was_not_reached() -> None:
     silent = _named("RemoteProtocolError", "Server disconnected without sending a response.")
     wrapper = _named("APIConnectionError", "Connection error.")
