@@ -13,7 +13,7 @@ from tests.llm.server import BASE_URL_VARIABLE, CannotServe, Server
 
 pytest.importorskip("langchain_openai")
 
-SMALL = 640
+SMALL = 1_024
 """Tokens of the server whose context is soon full."""
 
 

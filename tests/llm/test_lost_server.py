@@ -17,16 +17,18 @@ from tests.llm.server import Server
 
 pytestmark = pytest.mark.llm
 
+TOKENS = 48
+
 
 def play(
-    base_url: str, screen: Path, out: Path | None, *, rounds: int, retry: bool = False, **more: int
+    base_url: str, screen: Path, out: Path, *, retry: bool = False, **fields: int
 ) -> RunResult:
-    options = {"retries": 1, "backoff_s": 0.05, "timeout_s": 20, "max_tokens": 48, **more}
+    options = {"retries": 1, "backoff_s": 0.05, "timeout_s": 20, "max_tokens": TOKENS}
     words = ",".join(f"{name}={value}" for name, value in options.items())
     return cads_env.evaluate(
-        {"listed": f"llm:model=tiny-random,base_url={base_url},prompt=informed,{words}"},
+        {"informed": f"llm:model=tiny-random,base_url={base_url},prompt=informed,{words}"},
         registry=str(screen),
-        protocol=cads_env.load_protocol("proposer").override(rounds=rounds),
+        protocol=cads_env.load_protocol("proposer").override(**fields),
         seeds=range(8),
         concurrency=4,
         out=out,
@@ -37,7 +39,9 @@ def play(
 def test_a_history_too_long_for_the_server_is_shortened_and_counted(
     small_server: Server, screen: Path, tmp_path: Path
 ) -> None:
-    result = play(small_server.base_url, screen, tmp_path / "run", rounds=8)
+    result = play(
+        small_server.base_url, screen, tmp_path / "run", rounds=4, first_fresh=150, fresh=75
+    )
     assert not result.failures
     dropped = [usage.get("history_dropped", 0) for usage in result.rounds["usage"]]
     assert dropped[0] == 0
@@ -47,7 +51,9 @@ def test_a_history_too_long_for_the_server_is_shortened_and_counted(
     assert refused
     assert f"maximum context length is {SMALL} tokens" in refused[0]["answer"]["said"]
     assert all(
-        line["answer"]["usage"]["tokens_in"] <= SMALL - 48 for line in lines if line not in refused
+        line["answer"]["usage"]["tokens_in"] <= SMALL - TOKENS
+        for line in lines
+        if line not in refused
     )
 
 
