@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from cads_env.errors import AgentError, quoted, suggest
@@ -83,7 +84,12 @@ def guide_of(view: View, kind: str, names: Sequence[str] | None = None) -> Guide
 
 def names_sha256(names: Sequence[str]) -> str:
     """SHA-256 of names as a JSON list."""
-    return hashlib.sha256(json.dumps(list(names)).encode("ascii")).hexdigest()
+    return _sha256(names) if isinstance(names, tuple) else _sha256.__wrapped__(tuple(names))
+
+
+@lru_cache(maxsize=8)
+def _sha256(names: tuple[str, ...]) -> str:
+    return hashlib.sha256(json.dumps(names).encode("ascii")).hexdigest()
 
 
 def guided_names(extra_body: Mapping[str, Any] | None) -> Sequence[str] | None:

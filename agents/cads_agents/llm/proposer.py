@@ -153,6 +153,7 @@ class LLMProposer:
         self._longest_history: int | None = None
         self._registry: tuple[str, ...] | None = None
         self._listed = Candidates("", ", ")
+        self._guide_made: tuple[View, Guide] | None = None
 
     @classmethod
     def resolve_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -290,6 +291,14 @@ class LLMProposer:
         separator = self._listed.separator
         return Candidates(joined(names, separator) or "none are left", separator)
 
+    def _guide(self, view: View) -> Guide | None:
+        """What the server is told to allow: the same in all attempts of a round."""
+        if self._guided is None:
+            return None
+        if self._guide_made is None or self._guide_made[0] is not view:
+            self._guide_made = (view, guide_of(view, self._guided, self._candidates(view)))
+        return self._guide_made[1]
+
     def _exchange(
         self, view: View, attempt: int, messages: list[Message], *, is_shortest: bool
     ) -> Mapping[str, Any]:
@@ -303,9 +312,8 @@ class LLMProposer:
             "messages": messages,
             "sampling": {**self._sampling.to_dict(), "seed": seed if self._sampling.seed else None},
         }
-        guide: Guide | None = None
-        if self._guided is not None:
-            guide = guide_of(view, self._guided, self._candidates(view))
+        guide = self._guide(view)
+        if guide is not None:
             request["guided"] = guide.request()
         journal = Unrecorded() if self._journal is None else self._journal
 

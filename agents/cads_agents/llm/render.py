@@ -85,9 +85,7 @@ def _value(name: str, view: View, shown: Shown, candidates: Candidates) -> str:
         case "assay":
             return _prose(view.assay) or "as described above"
         case "high_means":
-            return _prose(view.high_means) or (
-                "when what was read of it so far looks more like a hit than not"
-            )
+            return _prose(view.high_means) or "its reads so far look more like a hit than not"
         case "high":
             return _listed(shown.high, shown.high_left_out, between, _no_reading(view))
         case "low":

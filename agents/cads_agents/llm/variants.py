@@ -184,10 +184,15 @@ class HandoffProposer(LLMProposer):
         self._has_failed_rule = False
         self.requires = ("prior",) if to == "prior" else ("module",)
 
+    def preview(self, view: View) -> Mapping[str, Any]:
+        """As `LLMProposer.preview`; without messages after the last of a fixed number of rounds."""
+        if self._is_over(view):
+            return {"messages": [], "tokens_in": 0, "tokens_out_most": 0}
+        return super().preview(view)
+
     def propose(self, view: View) -> Proposal:
         """The model's names, or from the handoff on the heir's."""
-        is_over = self._after is not None and view.round >= self._after
-        if not (is_over or self._has_failed_rule):
+        if not (self._is_over(view) or self._has_failed_rule):
             answer = super().propose(view)
             self._has_failed_rule = self._falls_short(view, answer)
             return answer
@@ -197,6 +202,9 @@ class HandoffProposer(LLMProposer):
             )
         names = self._heir.propose(view)
         return Proposal(tuple(names), usage={"requests": 0, "handed_off": 1})  # type: ignore[arg-type]
+
+    def _is_over(self, view: View) -> bool:
+        return self._after is not None and view.round >= self._after
 
     def _falls_short(self, view: View, answer: Proposal) -> bool:
         if self._below is None or not view.slots:

@@ -108,6 +108,8 @@ def test_a_handoff_after_rounds_leaves_the_screen_to_the_prior():
     assert handed.identifiers == tuple(PriorRanking().propose(view))
     assert handed.usage == {"requests": 0, "handed_off": 1}
     assert len(client.asked) == 1
+    assert len(proposer.preview(tiny_view(round=2))["messages"]) == 2
+    assert proposer.preview(view)["messages"] == []
 
 
 def test_a_handoff_by_delivery_comes_after_the_first_answer_that_falls_short():
