@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from cads_env import RunResult
+from cads_env.report.grid import write_grid_report
 from cads_env.report.studies import reproduce_into
 from cads_env.report.write import write_report
 from cads_env.studies import load_config, load_study
 from cads_env.studies.play import StudyRows
+from tests.report.llm_cases import play_grid
 
 pytestmark = pytest.mark.browser
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs the extra browser")
@@ -84,7 +86,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def addresses(
     run: RunResult, hostile: RunResult, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, str]:
-    """Pages by name: two reports of runs, and two of studies (curves, and words on the axis)."""
+    """Pages by name: two of runs, two of studies (curves, and words on the axis), one of a grid."""
     places = {
         name: write_report(result, tmp_path_factory.mktemp("report"))[0]
         for name, result in (("plain", run), ("hostile", hostile))
@@ -97,6 +99,10 @@ def addresses(
         folder = reproduce_into(tmp_path_factory.mktemp("studies"), plan).folder
         assert folder is not None
         places[study] = folder / "REPORT.html"
+    grid = play_grid(
+        tmp_path_factory.mktemp("grids") / "grid", feedback=("full", "none", "proposer=permuted")
+    )
+    places["grid"] = write_grid_report(grid)[0]
     return {name: path.as_uri() for name, path in places.items()}
 
 
@@ -105,7 +111,7 @@ def address(request: pytest.FixtureRequest, addresses: dict[str, str]) -> str:
     return addresses[request.param]
 
 
-@pytest.fixture(params=["plain", "hostile", "primary", "cross"])
+@pytest.fixture(params=["plain", "hostile", "primary", "cross", "grid"])
 def page(request: pytest.FixtureRequest, addresses: dict[str, str]) -> str:
     return addresses[request.param]
 
@@ -175,6 +181,17 @@ def test_the_first_screen_answers_for_every_arm(driver: Any, address: str) -> No
     answers = driver.find_elements("css selector", ".card .word, .card .net")
     assert len(answers) >= 4
     assert all(answer.rect["y"] + answer.rect["height"] < 800 for answer in answers)
+
+
+def test_the_first_screen_of_a_grid_holds_its_arms(driver: Any, addresses: dict[str, str]) -> None:
+    show(driver, addresses["grid"])
+    rows = driver.find_elements("css selector", "#answers tbody tr")
+    assert len(rows) == 5
+    assert all(row.rect["y"] + row.rect["height"] < 800 for row in rows)
+    (table,) = driver.find_elements("css selector", "#answers .scroll")
+    look = "return [arguments[0].scrollWidth, arguments[0].clientWidth]"
+    whole, shown = driver.execute_script(look, table)
+    assert whole <= shown
 
 
 @pytest.mark.parametrize("theme", THEMES)

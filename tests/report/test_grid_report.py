@@ -30,7 +30,7 @@ from tests.report.conftest import HOSTILE, Page
 from tests.report.llm_cases import ARMS, HERE, play_grid
 
 QUESTIONS = (
-    "Does it add?", "Gate", "Own feedback", "Prompts", "Identifiers", "Detectable", "False",
+    "Adds to its loop", "Gate", "Own feedback", "Prompts", "Identifiers", "Detectable", "False",
     "Failed campaigns", "Spent",
 )  # fmt: skip
 
@@ -76,18 +76,18 @@ def test_the_first_table_holds_what_the_rows_say(grid: Grid, report: Report) -> 
         rows = run.campaigns[run.campaigns["arm"] == arm]
         shown = row_of(report.summary, arm)
         by_registry = rows.groupby("registry")
-        for column, source in (
-            ("gained", "gained"), ("lost", "lost"), ("originated", "originated"),
-            ("certified", "true"), ("twin", "twin_true"),
-        ):  # fmt: skip
-            assert shown[column] == number(by_registry[source].mean().mean()), column
+        means = {c: by_registry[c].mean().mean() for c in ("gained", "lost", "true", "twin_true")}
+        assert shown["gained / lost"] == f"{number(means['gained'])} / {number(means['lost'])}"
+        both = f"{number(means['true'])} / {number(means['twin_true'])}"
+        assert shown["certified / twin"] == both
+        assert shown["originated"] == number(by_registry["originated"].mean().mean())
         assert shown["net"] == signed(by_registry["net"].mean().mean())
         filled, slots = rows["accepted"].sum(), rows["proposal_slots"].sum()
         n = len(rows)
         assert shown["slots filled"] == f"{number(filled / n, 1)} of {number(slots / n, 1)}"
         shares = (rows["proposed_hits"] / rows["accepted"]).groupby(rows["registry"]).mean()
         assert shown["precision"] == number(shares.mean(), 3)
-        assert shown["campaigns"] == str(n)
+        assert shown["n"] == str(n)
         assert shown["failed"] == str(8 - n)
 
 
@@ -128,7 +128,7 @@ def test_what_was_not_played_is_missing_with_its_command(grid: Grid) -> None:
     assert "--feedback full,proposer=permuted" in text
     assert "--identifiers named,blinded,shuffled,shuffled-within-prior" in text
     assert "Not begun yet: none, permuted and proposer-permuted." in text
-    assert "**Gate**: not known" in text
+    assert "**Gate**: Not known" in text
     whole = markdown(report_of(grid))
     assert "The gate needs" not in whole
     assert "Not begun yet" not in whole

@@ -90,7 +90,9 @@ def _arm(agent: Mapping[str, Any]) -> Arm:
     name, source = str(agent["arm"]), str(agent.get("source"))
     options = agent.get("options")
     options = dict(options) if isinstance(options, Mapping) else {}
-    prompt = _named(options.pop("prompt", ""), "name")
+    # Arms that were made in Python tell of no option; their names are by the same convention.
+    last = name.removesuffix(GUIDED).rpartition("/")[2] if "/" in name else ""
+    prompt = _named(options.pop("prompt", last), "name")
     model = _named(options.get("model", ""), "model")
     is_guided = bool(options.get("guided")) or name.endswith(GUIDED)
     base = name.removesuffix(GUIDED)

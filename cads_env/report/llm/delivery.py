@@ -249,7 +249,7 @@ def failed_words(settings: Sequence[SettingRun]) -> str:
     failed = sum(len(s.run.failures) for s in settings)
     planned = sum(s.run.planned for s in settings)
     if not failed:
-        return f"none of {counted(planned, 'campaign')}."
+        return f"None of {counted(planned, 'campaign')}."
     return f"{failed:,} of {counted(planned, 'campaign')}, left out of every mean; reasons below."
 
 

@@ -29,7 +29,7 @@ def findings(found: Found) -> tuple[tuple[str, str], ...]:
     """
     run = found.base.run
     lines = [
-        ("Does it add?", _net_words(run)),
+        ("Adds to its loop", _net_words(run)),
         ("Gate", _gate_words(found)),
         ("Own feedback", _split_words(found)),
     ]
@@ -56,12 +56,12 @@ def _net_words(run: RunResult) -> str:
 
 def _gate_words(found: Found) -> str:
     if not found.gates:
-        return "not known: it needs full feedback, none and permuted."
+        return "Not known: it needs full feedback, none and permuted."
     twin, *arms = found.gates
     if twin.passes is None:
-        return "not known: it needs full feedback, none and permuted, two campaigns of each."
+        return "Not known: it needs full feedback, none and permuted, two campaigns of each."
     names = [visible(gate.arm) for gate in arms if gate.passes]
-    said = f"passed by {listed(names)}" if names else "passed by no arm"
+    said = f"Passed by {listed(names)}" if names else "Passed by no arm"
     alone = "passes too, so passing says nothing of a proposer" if twin.passes else "does not pass"
     return f"{said}; the loop without a proposer {alone}."
 
@@ -75,8 +75,8 @@ def _split_words(found: Found) -> str:
         estimate = split.contrast.estimate
         parts.append(f"{visible(split.arm)} {signed(estimate.mean)} {ends(estimate)}")
     if not parts:
-        return "not known: it needs the proposer's feedback permuted and re-selection's full."
-    return f"certified hits with it minus without: {listed(parts)}."
+        return "Not known: it needs the proposer's feedback permuted and re-selection's full."
+    return f"Certified hits with it minus without: {listed(parts)}."
 
 
 def _effect_words(effect: PromptEffect) -> str:
@@ -93,19 +93,19 @@ def _probe_words(found: Found) -> str:
         if probe.mode in DETECTORS:
             by_arm.setdefault(probe.arm, []).append(probe)
     if not by_arm:
-        return "no leak detector was played."
+        return "No leak detector was played."
     odd = [arm for arm, own in by_arm.items() if any(p.is_clean is False for p in own)]
     if odd:
         said = [f"{visible(arm)}: {leak_words(by_arm[arm])}" for arm in odd]
         return "; ".join(said) + "."
-    return "every leak detector's interval covers 0."
+    return "Every leak detector's interval covers 0."
 
 
 def _detectable_words(nets: Sequence[Estimate]) -> str:
     known = [(found_at(net), net.n) for net in nets if found_at(net) != UNDEFINED]
     if not known:
-        return "not known: no arm has two campaigns."
+        return "Not known: no arm has two campaigns."
     values = sorted({float(text.replace(",", "")) for text, _ in known})
     low, high = number(values[0]), number(values[-1])
     spread = low if low == high else f"{low} to {high}"
-    return f"a true net of {spread}, by arm, is found with 80 % power at this n; smaller ones less."
+    return f"A true net of {spread}, by arm, is found with 80 % power at this n; smaller ones less."

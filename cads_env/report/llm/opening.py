@@ -113,11 +113,9 @@ def summary_table(found: Found) -> Table:
                 ends(arm.net),
                 p_cell(p),
                 found_at(arm.net),
-                number(arm.gained),
-                number(arm.lost),
+                f"{number(arm.gained)} / {number(arm.lost)}",
                 number(named.get(name, math.nan)),
-                number(arm.true),
-                number(arm.twin),
+                f"{number(arm.true)} / {number(arm.twin)}",
                 f"{number(arm.filled, 1)} of {number(arm.slots, 1)}",
                 f"{number(arm.filled_in_reach, 1)} of {number(arm.slots_in_reach, 1)}",
                 number(precision(run, name).estimate.mean, 3),
@@ -129,12 +127,11 @@ def summary_table(found: Found) -> Table:
     return Table(
         caption="What each arm adds, means a campaign",
         columns=(
-            "arm", "net", "95 % interval", "p (Holm)", "found at this n", "gained", "lost",
-            "originated", "certified", "twin", "slots filled", "filled in reach", "precision",
-            "gate", "campaigns", "failed",
+            "arm", "net", "95 % interval", "p (Holm)", "found at this n", "gained / lost",
+            "originated", "certified / twin", "slots filled", "in reach", "precision", "gate", "n",
+            "failed",
         ),
         rows=tuple(rows),
-        words=(13,),
         note=(
             "net = certified - twin = gained - lost. p (Holm): over all arms. found at this n: the "
             "true net that as many campaigns find with 80 % power."
