@@ -32,8 +32,12 @@ def vary(specs: Iterable[AgentSpec], option: str, values: Sequence[Any]) -> list
     if not values:
         return arms
     names = [_shown(value) for value in values]
-    if len(set(names)) != len(names):
-        msg = f"The values of {option}, {', '.join(names)}, do not have names of their own."
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        msg = (
+            f"{option} has two values called {twice[0]!r}; expected each once, and files "
+            "with names of their own."
+        )
         raise AgentError(msg)
     if not any(spec.accepts(option) for spec in arms):
         raise AgentError(_nobody(arms, option))

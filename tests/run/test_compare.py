@@ -15,7 +15,7 @@ from cads_env.inference import clustered, holm, tost
 from cads_env.panel import Panel
 from cads_env.proposer import Nothing, ProposerFailed, View
 from cads_env.registry import Oracle
-from cads_env.run import compare, evaluate, load_run, merge, split
+from cads_env.run import compare, evaluate, evaluate_grid, load_run, merge, settings_of, split
 from cads_env.testing import tiny_protocol, tiny_registry
 
 PAIRS = [tiny_registry(name=f"tiny-{i}") for i in range(2)]
@@ -277,3 +277,41 @@ def test_an_arm_that_failed_everywhere_does_not_hide_the_others(tmp_path: Path) 
     assert found.rows[0].contrast.holm == pytest.approx(
         min(1.0, 3 * found.rows[0].contrast.estimate.p_value)
     )
+
+
+def test_the_last_part_of_an_arms_name_is_enough_where_only_one_has_it(tmp_path: Path) -> None:
+    folder = run(tmp_path / "a", {"x/thin": "random", "x/long": "prior", "y/long": Nothing})
+    (row,) = compare(folder, contrasts=[("thin", "x/long")]).rows
+    assert (row.first, row.second) == ("x/thin", "x/long")
+    assert compare(folder, baseline="thin").rows[0].second == "x/thin"
+    with pytest.raises(RunError, match="last part of several arms: x/long, y/long"):
+        compare(folder, contrasts=[("thin", "long")])
+    with pytest.raises(RunError, match="Unknown arm 'hin'"):
+        compare(folder, contrasts=[("hin", "x/long")])
+
+
+def test_a_grid_is_compared_setting_by_setting_as_one_family(tmp_path: Path) -> None:
+    settings = settings_of(["full", "permuted"])
+    arms = {"x/a": "random", "x/b": "prior"}
+    grid = evaluate_grid(arms, settings=settings, registry=PANEL, protocol=PROTOCOL,
+                         seeds=range(6), out=tmp_path / "g")  # fmt: skip
+    found = compare(tmp_path / "g", contrasts=[("b", "a")])
+    assert found == compare(grid, contrasts=[("b", "a")])
+    assert [row.contrast.name for row in found.rows] == [
+        "full: x/b - x/a", "permuted: x/b - x/a",
+    ]  # fmt: skip
+    assert [(row.first, row.second) for row in found.rows] == [
+        ("full:x/b", "full:x/a"), ("permuted:x/b", "permuted:x/a"),
+    ]  # fmt: skip
+    alone = [compare(tmp_path / "g" / s.name, contrasts=[("b", "a")]).rows[0] for s in settings]
+    assert [r.contrast.estimate for r in found.rows] == [r.contrast.estimate for r in alone]
+    raw = [row.contrast.estimate.p_value for row in found.rows]
+    assert [row.contrast.holm for row in found.rows] == pytest.approx(holm(raw).tolist())
+    across = compare([tmp_path / "g" / s.name for s in settings], across=["protocol"], score="true")
+    assert [row.first for row in across.rows] == ["permuted:x/a", "permuted:x/b"]
+    with pytest.raises(RunError, match="is a grid of settings, which is compared alone"):
+        compare([tmp_path / "g", tmp_path / "g" / "full"])
+    for file in (tmp_path / "g" / "permuted").iterdir():
+        if file.is_file():
+            file.unlink()
+    assert compare(tmp_path / "g").notes == ("Not begun yet: permuted.",)
