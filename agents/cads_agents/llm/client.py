@@ -264,7 +264,8 @@ class Client:
         else:
             answer["usage"]["cost"] = self._price.cost(answer["usage"])
         if self._served is not None and self._served.root:
-            answer["revision"] = self._served.root
+            # A server's own folders are nobody's business; a snapshot's last part is its hash.
+            answer["revision"] = re.sub(r"^/.*/(?=[^/])", "", self._served.root)
         if not self._ask.sends_seed:
             answer["seed_sent"] = False
         if self._ask.unsent:

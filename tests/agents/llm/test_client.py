@@ -210,7 +210,7 @@ def test_another_model_than_asked_for_is_never_taken() -> None:
 
 
 def test_another_name_of_the_same_weights_is_the_same_model() -> None:
-    models = {"fake": "weights", "alias": "weights", "fake-2": "others"}
+    models = {"fake": "/home/me/weights", "alias": "/home/me/weights", "fake-2": "others"}
     faults = [Fault(kind="wrong_model", model="alias"), Fault(kind="wrong_model", model="fake-2")]
     with FakeServer(models=models, faults=faults) as server:
         client = _client(server)
