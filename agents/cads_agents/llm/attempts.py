@@ -93,6 +93,7 @@ class Tally:
     requests: int = 0
     history_dropped: int = 0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
+    _named: set[str] = field(default_factory=set)
     _tested: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,12 +125,13 @@ class Tally:
     def _sort(self, parsed: ParsedProposal) -> None:
         """Taken or refused, and why, as the screen will find it."""
         for name in parsed.proposed:
-            if name in self._tested:
-                self.refused.append(Refusal(name, "already_tested"))
-            elif name in self.taken:
+            if name in self._named:
                 self.refused.append(Refusal(name, "duplicate"))
+            elif name in self._tested:
+                self.refused.append(Refusal(name, "already_tested"))
             else:
                 self.taken[name] = None
+        self._named.update(parsed.proposed)
         self.refused.extend(Refusal(name, "invalid") for name in parsed.invalid)
         self.refused.extend(Refusal(name, "duplicate") for name in parsed.duplicate)
 

@@ -105,7 +105,7 @@ def _value(name: str, view: View, shown: Shown, candidates: Candidates) -> str:
 
 
 def _prose(text: str) -> str:
-    """A description, less what cannot be sent; its lines are kept."""
+    """Prose with what cannot be seen or sent written as its escape; its lines are kept."""
     if text.isprintable():
         return text.strip()
     return "".join(x if x.isprintable() or x in "\n\t" else ascii(x)[1:-1] for x in text).strip()
@@ -156,12 +156,13 @@ def retry_messages(
     """
     rest = len(answer) - ANSWER_SHOWN
     shown = f"{answer[:ANSWER_SHOWN]} [... {rest:,} more characters]" if rest > 0 else answer
+    shown = _prose(shown)
     told = Template(template).substitute(
         accepted=joined(taken, separator) or "none",
         refused=refusals(refused),
         slots=str(open_slots),
     )
     return [
-        {"role": "assistant", "content": shown if shown.strip() else "(no answer)"},
+        {"role": "assistant", "content": shown or "(no answer)"},
         {"role": "user", "content": told},
     ]

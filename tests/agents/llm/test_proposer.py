@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -374,9 +376,20 @@ def test_a_model_object_takes_no_settings_beside_it():
         LLMProposer(object(), base_url="http://127.0.0.1:1/v1")  # type: ignore[arg-type]
 
 
-def test_importing_and_replaying_need_no_langchain(monkeypatch):
+def test_importing_the_agents_imports_no_client():
+    code = (
+        "import sys, cads_env, cads_agents.llm, cads_agents\n"
+        "heavy = {'langchain', 'langchain_core', 'langchain_openai', 'openai', 'httpx'}\n"
+        "found = heavy & set(sys.modules)\n"
+        "assert not found, found\n"
+        "assert cads_agents.LLMProposer is cads_agents.llm.LLMProposer\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_replaying_needs_no_langchain(monkeypatch):
     for name in ("langchain", "langchain_core", "langchain_openai", "openai"):
-        monkeypatch.setitem(__import__("sys").modules, name, None)
+        monkeypatch.setitem(sys.modules, name, None)
     answer = {"text": FULL, "finish_reason": "stop", "usage": {}}
     proposer = LLMProposer(
         "m", base_url="http://127.0.0.1:1/v1", timeout_s=77.0, journal=Recorder([answer])
@@ -392,6 +405,15 @@ def test_a_view_holds_nothing_else_than_what_the_prompt_tells():
     one, other = tiny_view(), tiny_view(side_tables={}, refused=(Refusal("X", "invalid"),))
     proposer = LLMProposer("m", client=StubClient(some_names))
     assert proposer.preview(one) == proposer.preview(other)
+
+
+def test_an_answer_with_lone_surrogates_is_recorded(tmp_path: Path):
+    result = cads_env.evaluate(
+        {"llm": lambda: LLMProposer("m", client=StubClient("GENE011, \ud800X, GENE\udc00"))},
+        registry=tiny_registry(), protocol=tiny_protocol(), seeds=[0], out=tmp_path / "run",
+    )  # fmt: skip
+    assert result.failures == ()
+    assert int(result.campaigns["invalid"].iloc[0]) > 0
 
 
 def test_a_flood_of_names_is_read_and_counted():

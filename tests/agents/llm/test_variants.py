@@ -82,6 +82,22 @@ def test_a_retry_is_told_what_was_taken_and_what_was_refused_and_why():
     assert "Name 3 further candidates" in told["content"]
 
 
+def test_a_retry_can_be_sent_whatever_the_model_wrote():
+    client = StubClient("\ud800GENE0\x00, GENE011\n")
+    proposal = RetryProposer("m", client=client).propose(tiny_view())
+    told = "".join(m["content"] for m in client.asked[1]["messages"])
+    assert told.encode("utf-8")
+    assert r"\ud800GENE0\x00, GENE011" in told
+    assert proposal.identifiers[0] == "GENE011"
+
+
+def test_a_second_attempt_that_repeats_the_first_is_told_of_repeats():
+    client = StubClient("GENE001, GENE011")
+    RetryProposer("m", client=client, attempts=3).propose(tiny_view())
+    told = client.asked[2]["messages"][-1]["content"]
+    assert "GENE001 (tested in an earlier round); GENE001 (named before); GENE011" in told
+
+
 def test_a_prompt_with_a_retry_text_retries_for_the_plain_agent_too():
     client = StubClient("none of them")
     LLMProposer("m", client=client, prompt="retry").propose(tiny_view())
