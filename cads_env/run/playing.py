@@ -25,6 +25,7 @@ from cads_env.run.meter import Meter
 from cads_env.run.plan import Plan, Played, Player, Task, check_content, proposer_seed
 from cads_env.run.result import RunResult, arm_json
 from cads_env.run.rows import ROW_FILES, Key
+from cads_env.run.traces import trace_files
 from cads_env.values import said
 
 Progress = Callable[[int, int, str], None]
@@ -241,10 +242,12 @@ def play_into(
             where = None if is_far else files.place
             stopped = _played(replace(plan, expected=known), tasks, how, where, take)
         except BaseException as error:
-            if (folder / "campaigns.jsonl").exists():
+            has_campaigns = (folder / "campaigns.jsonl").exists()
+            if has_campaigns or trace_files(files.place):
+                what = "Campaigns completed" if has_campaigns else "Answers that came"
                 error.add_note(
-                    f"Campaigns completed before that are in {folder}; with --out {folder} the "
-                    "same command goes on."
+                    f"{what} before that are in {folder}; with --out {folder} the same command "
+                    "goes on."
                 )
             raise
         if stopped is not None:
