@@ -1,12 +1,14 @@
 """The LLM agent: attempts, seeds, counts, journals, options; played in campaigns with a stub."""
 
 import json
+import random
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cads_env
@@ -14,8 +16,9 @@ from cads_agents.llm import LLMProposer, llm_agent, load_prompt
 from cads_agents.llm.aliases import load_aliases
 from cads_agents.llm.sampling import generation_seed
 from cads_env.campaign import ask, open_screen
+from cads_env.delivery import account, resolve
 from cads_env.errors import AgentError, MissingExtraError
-from cads_env.proposer import ProposerFailed, Refusal
+from cads_env.proposer import Proposal, ProposerFailed, Refusal
 from cads_env.run.agents import resolve_agents
 from cads_env.testing import check_agent, tiny_protocol, tiny_registry
 from tests.agents.llm.stub import StubClient, some_names, tiny_view
@@ -414,6 +417,29 @@ def test_an_answer_with_lone_surrogates_is_recorded(tmp_path: Path):
     )  # fmt: skip
     assert result.failures == ()
     assert int(result.campaigns["invalid"].iloc[0]) > 0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_it_is_asked_again_exactly_while_the_screen_would_leave_slots_open(seed):
+    draw = random.Random(seed)
+    view = tiny_view(slots=draw.randrange(1, 10), attempts=draw.randrange(1, 5))
+    words = [*view.identifiers, "x y", "NOVEL", "gene005", "`GENE007`"]
+    answers = [", ".join(draw.choices(words, k=draw.randrange(12))) for _ in range(4)]
+    client = StubClient(answers_in_turn(*answers))
+    proposal = LLMProposer("m", client=client).propose(view)
+    index = {name: i for i, name in enumerate(view.identifiers)}
+    observed = np.arange(60) < 5
+    open_slots = []
+    for attempts in range(proposal.attempts + 1):
+        size = sum(int(proposal.usage[f"names_{k + 1}"]) for k in range(attempts))
+        answer = resolve(Proposal(proposal.identifiers[:size]), index)
+        accepted, _ = account(
+            answer, observed, fresh_slots=view.slots, proposal_slots=view.slots, unspent=0
+        )
+        open_slots.append(view.slots - len(accepted))
+    assert len(client.asked) == proposal.attempts
+    assert all(open_slots[:-1])
+    assert open_slots[-1] == 0 or proposal.attempts == view.attempts
 
 
 def test_a_flood_of_names_is_read_and_counted():
