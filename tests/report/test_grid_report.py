@@ -170,6 +170,44 @@ def test_a_grid_in_which_every_campaign_failed_makes_a_page(tmp_path: Path) -> N
     assert "4 of 4 campaigns" in text
 
 
+def test_an_arm_without_a_scored_campaign_stays_in_its_family(grid: Grid) -> None:
+    def without(run: RunResult) -> RunResult:
+        rows = {
+            kind: getattr(run, kind)[getattr(run, kind)["arm"] != "qwen/informed"].to_dict(
+                "records"
+            )
+            for kind in ("campaigns", "rounds", "declarations")
+        }
+        return RunResult.of({**rows, "failures": []}, run.manifest)
+
+    runs = {name: without(run) for name, run in grid.runs.items()}
+    report = report_of(dataclasses.replace(grid, runs=runs))
+    Page(html_page(report, title="part"))
+    words = dict(report.sections[0].blocks[0].entries)  # type: ignore[union-attr]
+    assert words["Prompts"] == "qwen/informed - qwen/thin: no campaign that both scored."
+    shown = row_of(
+        tables_of(report)["Prompt effects on the net, paired"], "qwen/informed - qwen/thin"
+    )
+    assert (shown["difference"], shown["verdict"]) == ("-", "not decided")
+    assert shown["paired"] == "0 (8 left out)"
+
+
+def test_probes_are_said_in_words_and_missing_ones_named(tmp_path: Path) -> None:
+    grid = play_grid(tmp_path / "g", identifiers=("named", "shuffled"), arms=ARMS[:2])
+    report = report_of(grid)
+    words = dict(report.sections[0].blocks[0].entries)["Identifiers"]  # type: ignore[union-attr]
+    nets = {
+        name: run.campaigns[run.campaigns["arm"] == "qwen/informed"].groupby("registry")["net"]
+        for name, run in grid.runs.items()
+    }
+    mean = (nets["named"].mean() - nets["shuffled"].mean()).mean()
+    assert f"qwen/informed, named - shuffled: {signed(mean)} [" in words
+    text = markdown(report)
+    assert "Not played: blinded and shuffled-within-prior identifiers. Arms that need" in text
+    table = tables_of(report)["Net by identifiers, with its 95 % interval"]
+    assert table.columns == ("arm", "named", "shuffled", "leak")
+
+
 def test_a_grid_that_has_not_begun_is_an_error(grid: Grid, tmp_path: Path) -> None:
     empty = dataclasses.replace(grid, runs={})
     with pytest.raises(RunError, match="No setting of the grid"):

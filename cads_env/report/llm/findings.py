@@ -81,6 +81,8 @@ def _split_words(found: Found) -> str:
 
 def _effect_words(effect: PromptEffect) -> str:
     estimate = effect.contrast.estimate
+    if not estimate.n:
+        return f"{visible(effect.contrast.name, 160)}: no campaign that both scored"
     return (
         f"{visible(effect.contrast.name, 160)} {signed(estimate.mean)} {ends(estimate)}, "
         f"{effect.contrast.verdict}"
@@ -92,19 +94,25 @@ def _probe_words(found: Found) -> str:
     for probe in found.probes:
         if probe.mode in DETECTORS:
             by_arm.setdefault(probe.arm, []).append(probe)
-    if not by_arm:
-        return "No leak detector was played."
     odd = [arm for arm, own in by_arm.items() if any(p.is_clean is False for p in own)]
+    words = "No leak detector was played."
     if odd:
-        said = [f"{visible(arm)}: {leak_words(by_arm[arm])}" for arm in odd]
-        return "; ".join(said) + "."
-    return "Every leak detector's interval covers 0."
+        words = "; ".join(f"{visible(arm)}: {leak_words(by_arm[arm])}" for arm in odd) + "."
+    elif any(p.is_clean for own in by_arm.values() for p in own):
+        words = "Every leak detector's interval covers 0."
+    asking = {arm.name for arm in model_arms(found.base.run)}
+    for value in found.values:
+        estimate = value.contrast.estimate
+        if value.arm in asking and estimate.n:
+            said = f"{signed(estimate.mean)} {ends(estimate)}"
+            words += f" {visible(value.arm)}, named - {value.mode}: {said}."
+    return words
 
 
 def _detectable_words(nets: Sequence[Estimate]) -> str:
     known = [(found_at(net), net.n) for net in nets if found_at(net) != UNDEFINED]
     if not known:
-        return "Not known: no arm has two campaigns."
+        return "Not known: no arm has two campaigns that differ."
     values = sorted({float(text.replace(",", "")) for text, _ in known})
     low, high = number(values[0]), number(values[-1])
     spread = low if low == high else f"{low} to {high}"

@@ -195,6 +195,8 @@ def _probes_section(found: Found) -> Section:
     absent = [mode for mode in MODES if mode not in played]
     if absent:
         text = f"Not played: {listed(absent)} identifiers."
+        if "blinded" in absent:
+            text += " Arms that need a side table, such as prior, cannot play blinded ones."
         blocks += missing_blocks(text, found, identifiers=absent)
     return Section(key="probes", title="Identifier probes", blocks=tuple(blocks))
 
@@ -241,8 +243,10 @@ def _provenance_section(found: Found) -> Section:
         rows=tuple(rows),
         words=(1, 2, 3, 6),
     )  # fmt: skip
-    notes = repeat(found.base.run).notes
+    again = repeat(found.base.run)
     blocks: list[Block] = [table, Paragraph("To play the grid:"), Code(grid_words(found))]
-    if notes:
-        blocks.append(Listing(notes))
+    for name, text in again.files.items():
+        blocks += [Paragraph(f"{name} holds:"), Code(text)]
+    if again.notes:
+        blocks.append(Listing(again.notes))
     return Section(key="provenance", title="Provenance", blocks=tuple(blocks))

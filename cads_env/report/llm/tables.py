@@ -31,8 +31,8 @@ def ends(estimate: Estimate) -> str:
 
 
 def found_at(estimate: Estimate) -> str:
-    """The true mean that as many units find with 80 % power, by the t law."""
-    if estimate.units < 2 or estimate.sd != estimate.sd:
+    """The true mean that as many units find with 80 % power, by the t law; '-' without a spread."""
+    if estimate.units < 2 or not estimate.sd > 0:
         return UNDEFINED
     return number(t_detectable(estimate.sd, estimate.units))
 
