@@ -17,9 +17,11 @@ from cads_env import RunResult, View
 from cads_env.cli import main
 from cads_env.report.content import Code, Listing, Paragraph
 from cads_env.report.repeat import LONGEST, command, repeat, repeat_blocks
-from cads_env.run import merge, split
+from cads_env.run import merge, split, vary
+from cads_env.run.agents import find_agents
 from cads_env.run.load import load_run
 from tests.report.conftest import PROTOCOL, panel, play
+from tests.run.talker import Talker
 
 RULES = "standard+first_fresh=4+fresh=2+rounds=2"
 LINES = ("ACH-000001", "ACH-000002", "ACH-000003")
@@ -197,3 +199,26 @@ def test_a_secret_salt_has_a_place_and_is_not_told(tmp_path: Path) -> None:
     assert "-O salt=SALT" in text
     assert "geheim" not in text
     assert re.search("--panel synthetic-depmap-6000:dev ", text)
+
+
+def test_options_that_cannot_be_typed_stand_in_an_agent_file(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    specs = vary(find_agents({"mine": Talker}), "prompt", ["thin", "long"])
+    result = play(specs, data / "run", registry="synthetic-depmap-6000/1", protocol=RULES,
+                  seeds=[0])  # fmt: skip
+    found = repeat(result)
+    assert sorted(found.files) == ["agent-1.yaml", "agent-2.yaml"]
+    content = yaml.safe_load(found.files["agent-1.yaml"])
+    assert (content["agent"], content["arm"]) == ("tests.run.talker:Talker", "mine/thin")
+    assert content["options"] == {"prompt": {"name": "thin", "text": "a thin prompt"}}
+    (note,) = found.notes
+    assert "`cads replay`" in note
+    before, after = replayed(monkeypatch, data, result, found.whole)
+    assert after == before
+    big = dataclasses.replace(specs[0], options={"prompt": {"name": "x", "text": "y" * LONGEST}})
+    longer = play([big], data / "big", registry="synthetic-depmap-6000/1", protocol=RULES,
+                  seeds=[0])  # fmt: skip
+    blocks = [b.text for b in repeat_blocks(longer) if isinstance(b, (Code, Paragraph))]
+    assert max(map(len, blocks)) < 1_000
+    assert "agent-1.yaml has 30," in " ".join(blocks)
