@@ -85,19 +85,20 @@ def __dir__() -> list[str]:
 
 
 def _register() -> None:
-    ids: dict[str, dict[str, str]] = {
-        "CADSScreen-v0": {},
-        "CADSScreenPublished-v0": {"registry": "synthetic-depmap/0", "protocol": "proposer"},
+    native = {
+        "entry_point": "cads_env.envs:make_env",
+        "vector_entry_point": "cads_env.envs:make_vector_env",
     }
-    for name, kwargs in ids.items():
+    ids: dict[str, dict[str, Any]] = {
+        "CADSScreen-v0": native,
+        "CADSScreenPublished-v0": native
+        | {"kwargs": {"registry": "synthetic-depmap/0", "protocol": "proposer"}},
+        "CADSScreenText-v0": {"entry_point": "cads_env.envs:make_text_env"},
+    }
+    for name, arguments in ids.items():
         # Registered once a process: registering again would only warn.
         if name not in gymnasium.registry:
-            gymnasium.register(
-                name,
-                entry_point="cads_env.envs:make_env",
-                vector_entry_point="cads_env.envs:make_vector_env",
-                kwargs=kwargs,
-            )
+            gymnasium.register(name, **arguments)
 
 
 _register()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cads_env.envs import screen_env, vector_env
+from cads_env.envs import one_screen, screen_env, vector_env
 from cads_env.errors import ActionError
 from cads_env.proposer import View
 from cads_env.registry import Oracle, SideTable
@@ -204,9 +204,9 @@ IN_BYTES: dict[str, tuple[Plant, set[str]]] = {
         description(lambda view, oracle, tested: f"{oracle.hit_count} hits"),
         {UNREAD, LABELS},
     ),
-    "info that counts hits": (in_infos(screen_env, all_hits), {UNREAD, LABELS}),
+    "info that counts hits": (in_infos(one_screen, all_hits), {UNREAD, LABELS}),
     "vector info that counts hits": (in_infos(vector_env, all_hits), {UNREAD, LABELS}),
-    "info that counts tested hits": (in_infos(screen_env, hits_read), {LABELS}),
+    "info that counts tested hits": (in_infos(one_screen, hits_read), {LABELS}),
     "status codes of hits": (true_status, {LABELS}),
     "an error that counts hits": (in_errors(name_hits), {UNREAD, LABELS}),
     "a picture in words that counts hits": (into_text, {LABELS}),

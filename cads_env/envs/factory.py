@@ -17,6 +17,7 @@ from gymnasium.vector import AutoresetMode
 
 from cads_env.certificate import Certificate
 from cads_env.envs.screen_env import ScreenEnv
+from cads_env.envs.text_env import TextScreenEnv
 from cads_env.envs.vector_env import ScreenVectorEnv
 from cads_env.errors import CertificateError, ProtocolError, RegistryError, suggest
 from cads_env.panel import Panel, load_panel
@@ -73,6 +74,29 @@ def make_env(
 make_env.metadata = ScreenEnv.metadata  # type: ignore[attr-defined]
 
 
+def make_text_env(
+    *,
+    registry: str = DEFAULT_REGISTRY,
+    protocol: str = DEFAULT_PROTOCOL,
+    reward: str = "net",
+    render_mode: str | None = None,
+    **overrides: Any,
+) -> gym.Env[Any, Any]:
+    """The entry point of `CADSScreenText-v0`; see `TextScreenEnv` for the arguments.
+
+    Raises:
+        RegistryError: `registry` is no name or path, or cannot be loaded.
+        ProtocolError: `protocol` or an override is unusable.
+        CertificateError: A field of the certificate is out of range.
+    """
+    panel, rules, fields = _named(registry, protocol, overrides)
+    env = TextScreenEnv(panel, rules, render_mode=render_mode)
+    return ScoredScreen(env, reward=reward, **fields)
+
+
+make_text_env.metadata = TextScreenEnv.metadata  # type: ignore[attr-defined]
+
+
 def make_vector_env(
     *,
     num_envs: int,
@@ -119,6 +143,7 @@ def make(
     certificate: Certificate | None = None,
     reward: str = "net",
     render_mode: str | None = None,
+    text: bool = False,
     **overrides: Any,
 ) -> gym.Env[Any, Any]:
     """An environment from objects instead of names; it has no `env.spec`.
@@ -129,15 +154,17 @@ def make(
         certificate: What judges; None for the protocol's default.
         reward: "net", "certified" or "none".
         render_mode: "ansi", "rgb_array" or None.
+        text: Whether observations and actions are text.
         **overrides: Protocol and certificate fields.
 
     Returns:
-        A certificate wrapper around a `ScreenEnv`.
+        A certificate wrapper around a `ScreenEnv` or `TextScreenEnv`.
     """
     fields, changes = _split(overrides)
     rules = load_protocol(protocol, **changes)
     panel = Panel.resolve(registry)
-    env = ScreenEnv(panel, rules, render_mode=render_mode)
+    kind = TextScreenEnv if text else ScreenEnv
+    env: gym.Env[Any, Any] = kind(panel, rules, render_mode=render_mode)
     return CertificateWrapper(env, certificate=certificate, reward=reward, **fields)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from cads_env.campaign import open_screen
 from cads_env.certificate import Certificate
 from cads_env.delivery import Answer
-from cads_env.envs.screen_env import checked_pair, registry_position
+from cads_env.envs.one_screen import checked_pair, registry_position
 from cads_env.envs.skin import (
     Info,
     Observation,

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 from gymnasium.utils import RecordConstructorArgs
-from numpy.typing import NDArray
 
-from cads_env.envs.screen_env import ScreenEnv
 from cads_env.wrappers.certificate import CertificateWrapper
 from cads_env.wrappers.screen_of import screen_of
 
@@ -21,16 +18,16 @@ class IgnoreActions(gym.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
         """Wrap a screen environment.
 
         Args:
-            env: A `ScreenEnv`.
+            env: A `ScreenEnv` or `TextScreenEnv`.
         """
         RecordConstructorArgs.__init__(self)
         gym.ActionWrapper.__init__(self, env)
         screen_of(env, "IgnoreActions")
 
-    def action(self, action: Any) -> NDArray[np.int64]:
-        """An action of m alone."""
+    def action(self, action: Any) -> Any:
+        """The action that proposes nothing."""
         screen: Any = self.env.unwrapped
-        return np.full(screen.batch, screen.m, np.int64)
+        return screen.no_proposal
 
 
 def make_twin(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
@@ -47,7 +44,7 @@ def make_twin(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
         TypeError: `env` is no screen environment.
     """
     screen = screen_of(env, "make_twin")
-    bare = ScreenEnv(screen.panel, screen.protocol, render_mode=screen.render_mode)
+    bare = type(screen)(screen.panel, screen.protocol, render_mode=screen.render_mode)
     twin: gym.Env[Any, Any] = IgnoreActions(bare)
     layer: gym.Env[Any, Any] = env
     while isinstance(layer, gym.Wrapper):
