@@ -33,7 +33,7 @@ def bounded_body(timeout_s: float) -> Callable[[Any], None]:
         http = importlib.import_module(type(response).__module__.partition(".")[0])
         inner, ends = response.stream, time.monotonic() + timeout_s
 
-        class Bounded(http.SyncByteStream):  # type: ignore[misc, name-defined]
+        class Bounded(http.SyncByteStream):  # type: ignore[name-defined]
             """The response's stream, counted and timed."""
 
             def __iter__(self) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from cads_env.proposer import Journal, Proposal, Proposer, View
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    Model = str | Mapping[str, Any] | BaseChatModel
-    PromptSource = str | Path | Mapping[str, Any] | Prompt | None
+    Model: TypeAlias = str | Mapping[str, Any] | BaseChatModel
+    PromptSource: TypeAlias = str | Path | Mapping[str, Any] | Prompt | None
 
 HEIRS: Final = ("prior", "module-learner")
 """Agents that a screen may be handed to."""
