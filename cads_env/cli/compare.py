@@ -114,10 +114,11 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _table(found: Comparison) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    words = (word for row in found.rows for word in row.contrast.name.split())
-    widest = max(map(len, words), default=0)
-    # A name that is broken in its middle is hard to read; a long one must still fold.
-    table.add_column("contrast", overflow="fold", min_width=min(max(widest, 14), 18))
+    # A setting's name that is broken in its middle is hard to read; a long one must still fold.
+    settings = [
+        len(row.contrast.name.split(": ")[0]) for row in found.rows if ": " in row.contrast.name
+    ]
+    table.add_column("contrast", overflow="fold", min_width=min(max([13, *settings]) + 1, 18))
     for column in ("diff.", "95 %", "n", "det.", "Holm", "TOST"):
         table.add_column(column, justify="right", no_wrap=True)
     # The longest word of a verdict: rich would else cut it to keep the figures whole.

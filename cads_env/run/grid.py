@@ -40,7 +40,7 @@ class Grid:
 
     @property
     def status(self) -> str:
-        """ "complete" when every setting's run is, else "interrupted"."""
+        """Complete when every setting's run is, else interrupted; as of a run."""
         statuses = [run.status for run in self.runs.values()]
         is_whole = len(statuses) == len(self.settings) and set(statuses) == {"complete"}
         return "complete" if is_whole else "interrupted"
