@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from cads_env.delivery import ACCEPTED, LISTED_CHARACTERS
 from cads_env.errors import RunError, quoted, suggest
+from cads_env.report.llm.attempts import outcomes_of, sizes_of
 from cads_env.run.grid import is_grid, load_grid
 from cads_env.run.load import load_run
 from cads_env.run.result import RunResult
@@ -139,21 +139,6 @@ def of_campaign(table: pd.DataFrame, key: Key) -> pd.DataFrame:
     return table[is_mine & (table["registry"] == key.registry) & (table["seed"] == key.seed)]
 
 
-def entries_of(row: Mapping[str, Any]) -> list[Entry]:
-    """Every listed name of a round with its outcome, in generation order."""
-    left = {name[:LISTED_CHARACTERS] for name in row["accepted_identifiers"]}
-    refused = iter(row["refused"])
-    found = []
-    for name in row["proposed"]:
-        # A candidate is accepted where it is named first; named again, it is a duplicate.
-        if name in left:
-            left.remove(name)
-            found.append(Entry(name, ACCEPTED))
-        else:
-            found.append(Entry(name, next(refused, (name, "?"))[1]))
-    return found
-
-
 def _of_round(
     round: int, exchanges: Sequence[Exchange], row: Mapping[str, Any] | None
 ) -> Iterator[Traced]:
@@ -175,11 +160,11 @@ def _by_attempt(row: Mapping[str, Any] | None, count: int) -> list[tuple[Entry, 
     """A round's names by try; None where the row does not tell them apart."""
     if row is None:
         return None
-    entries = entries_of(row)
+    entries = list(map(Entry, row["proposed"], outcomes_of(row)))
     if count == 1:
         return [tuple(entries)]
-    sizes = [row["usage"].get(f"names_{k + 1}") for k in range(count)]
-    if not all(isinstance(size, int) for size in sizes) or sum(sizes) != row["raw"]:
+    sizes = sizes_of(row)
+    if len(sizes) != count:
         return None
     parts, start = [], 0
     for size in sizes:

@@ -167,7 +167,7 @@ def _round_rows(
 ) -> Iterator[dict[str, Any]]:
     """The attempts of one round of a scored campaign."""
     tries = _by_attempt(exchanges)
-    named = _names(row)
+    named = sizes_of(row)
     count = max(len(tries), len(named), 1)
     sizes = [*named, *[0] * (count - len(named))] if named else [*[0] * (count - 1), row["raw"]]
     counts = _split(row, sizes)
@@ -193,7 +193,7 @@ def _round_rows(
         yield {**head, **delivered, **_spent(mine)}
 
 
-def _names(row: Mapping[str, Any]) -> list[int]:
+def sizes_of(row: Mapping[str, Any]) -> list[int]:
     """Entries of each attempt as the agent reported them; nothing where they do not add up."""
     usage = row["usage"]
     found: list[int] = []
@@ -208,7 +208,7 @@ def _split(row: Mapping[str, Any], sizes: Sequence[int]) -> list[dict[str, int]]
     A record lists the first entries of an answer only; what the round counts beyond them stands on
     the last attempt that has entries.
     """
-    outcomes = _outcomes(row)
+    outcomes = outcomes_of(row)
     counts = []
     start = 0
     for size in sizes:
@@ -221,7 +221,7 @@ def _split(row: Mapping[str, Any], sizes: Sequence[int]) -> list[dict[str, int]]
     return counts
 
 
-def _outcomes(row: Mapping[str, Any]) -> list[str]:
+def outcomes_of(row: Mapping[str, Any]) -> list[str]:
     """What became of each listed entry, in generation order.
 
     Raises:
