@@ -23,10 +23,17 @@ from cads_env.files import is_partial, write_whole
 from cads_env.run.manifest import MANIFEST_FILE, check_same_run, read_manifest
 from cads_env.run.mend import in_order, mend, whole_lines
 from cads_env.run.meter import NOTHING_SPENT, Spent
-from cads_env.run.plan import Played, Task
+from cads_env.run.plan import Played
 from cads_env.run.row_checks import check_files, check_rows, sha256_of
 from cads_env.run.rows import ROW_FILES, Key
-from cads_env.run.traces import check_traces, seal, tally, trace_path, unseal
+from cads_env.run.traces import (
+    append_to_trace,
+    check_traces,
+    seal,
+    tally,
+    trace_path,
+    unseal,
+)
 from cads_env.values import plain_text
 
 Registries = dict[str, dict[str, Any]]
@@ -270,22 +277,6 @@ class RunFolder:
         """The folder's absolute path."""
         return self._place
 
-    def recorded(self, task: Task) -> tuple[tuple[str, bytes], ...]:
-        """Arm and trace so far of a task's campaigns, for a worker that does not reach the folder.
-
-        Raises:
-            RunError: A trace cannot be read.
-        """
-        name = self.registry_of(task.seed)
-        paths = {arm: trace_path(self._place, Key(arm, name, task.seed)) for arm in task.arms}
-        with self._writing():
-            return tuple((arm, p.read_bytes()) for arm, p in paths.items() if p.is_file())
-
-    def registry_of(self, seed: int) -> str:
-        """Name of the registry that a seed plays."""
-        names: list[str] = self._manifest["config"]["registries"]
-        return names[seed % len(names)]
-
     def add_trace(self, key: Key, lines: bytes) -> None:
         """Add lines to a campaign's trace and put them on disk.
 
@@ -296,13 +287,8 @@ class RunFolder:
         Raises:
             RunError: They cannot be written.
         """
-        path = trace_path(self._place, key)
         with self._writing():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("ab") as handle:
-                handle.write(lines)
-                handle.flush()
-                os.fsync(handle.fileno())
+            append_to_trace(trace_path(self._place, key), lines)
 
     @property
     def registries(self) -> Registries:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cads_env.run.executors.stopping import Stop
-from cads_env.run.journal import CampaignJournal, FileJournal, MemoryJournal, Mode
+from cads_env.run.file_journal import FileJournal
+from cads_env.run.journal import CampaignJournal, MemoryJournal, Mode
 from cads_env.run.meter import Meter
 from cads_env.run.rows import Key
 from cads_env.run.traces import trace_path

@@ -25,7 +25,7 @@ from cads_env.run.meter import Meter
 from cads_env.run.plan import Plan, Played, Player, Task, check_content, proposer_seed
 from cads_env.run.result import RunResult, arm_json
 from cads_env.run.rows import ROW_FILES, Key
-from cads_env.run.traces import trace_files
+from cads_env.run.traces import read_bytes, trace_files, trace_path
 from cads_env.values import said
 
 Progress = Callable[[int, int, str], None]
@@ -237,7 +237,7 @@ def play_into(
         tasks = tasks_of(keys, settled, one_by_one=_one_by_one(plan, how))
         is_far = how.executor.kind == "ray"
         if is_far:
-            tasks = [task._replace(recorded=files.recorded(task)) for task in tasks]
+            tasks = [_with_traces(task, plan, files.place) for task in tasks]
         try:
             where = None if is_far else files.place
             stopped = _played(replace(plan, expected=known), tasks, how, where, take)
@@ -256,6 +256,16 @@ def play_into(
         result = RunResult.of(files.rows(), files.manifest, folder=str(folder))
         files.note("arms", [arm_json(arm) for arm in result.arms.values()])
     return result
+
+
+def _with_traces(task: Task, plan: Plan, folder: Path) -> Task:
+    """A task with what is recorded of it, for a worker that does not reach the folder."""
+    names = plan.panel.names
+    registry = names[task.seed % len(names)]
+    paths = {arm: trace_path(folder, Key(arm, registry, task.seed)) for arm in task.arms}
+    return task._replace(
+        recorded=tuple((arm, read_bytes(path)) for arm, path in paths.items() if path.is_file())
+    )
 
 
 def _hashes(registries: Registries) -> dict[str, tuple[str, str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -182,6 +183,19 @@ def _exchange(raw: bytes) -> Exchange | None:
     if not is_right:
         return None
     return Exchange(n, request, sha256, answer, failed, tuple(errors), started, float(seconds))
+
+
+def append_to_trace(path: Path, lines: bytes) -> None:
+    """Add whole lines to a trace and put them on disk; the file and its folder are made.
+
+    Raises:
+        OSError: They cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as handle:
+        handle.write(lines)
+        handle.flush()
+        os.fsync(handle.fileno())
 
 
 def read_bytes(path: Path) -> bytes:

@@ -13,7 +13,8 @@ from cads_env.errors import AgentError, RecordError, ReplayError
 from cads_env.proposer import ProposerFailed, Unrecorded
 from cads_env.run import traces
 from cads_env.run.executors import RunStopped, Stop
-from cads_env.run.journal import CampaignJournal, FileJournal, MemoryJournal
+from cads_env.run.file_journal import FileJournal
+from cads_env.run.journal import CampaignJournal, MemoryJournal
 from cads_env.run.meter import Meter, Spent
 from cads_env.run.rows import Key
 from cads_env.run.traces import read_trace, trace_path

@@ -9,17 +9,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cads_env.errors import AgentError, RunError
-from cads_env.proposer import Nothing, View
+from cads_env.proposer import Nothing, ProposerFailed, View
 from cads_env.run import RunResult, evaluate
 from cads_env.run.executors import Executor, execute, in_order, on_ray
 from cads_env.testing import tiny_protocol, tiny_registry
+from tests.run.asking import ATTEMPTS, Asks, answer_to, recorded, rows_of
 
 pytestmark = [
     pytest.mark.ray,
@@ -74,6 +75,29 @@ def wait_for(path: Path) -> None:
             msg = f"{path.name} did not appear"
             raise TimeoutError(msg)
         time.sleep(0.02)
+
+
+def test_traces_travel_back_and_failed_campaigns_take_theirs_along(
+    cluster: Any, tmp_path: Path
+) -> None:
+    flag = tmp_path / "flag"
+
+    class Recovers(Asks):
+        def _ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+            if request["round"] == 2 and not flag.exists():
+                raise ProposerFailed("server down")
+            return answer_to(request)
+
+    far = tmp_path / "far"
+    assert len(run({"a": Recovers}, out=far, **on(cluster)).failures) == 6
+    first = recorded(far)
+    assert sum(first.values()) == 6 * 2 * ATTEMPTS
+    flag.touch()
+    run({"a": Recovers}, out=far, retry_failed=True, **on(cluster))
+    run({"a": Recovers}, out=tmp_path / "here")
+    assert recorded(far) == recorded(tmp_path / "here")
+    assert set(recorded(far).values()) == {1}
+    assert rows_of(far) == rows_of(tmp_path / "here")
 
 
 class Where:
