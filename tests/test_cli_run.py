@@ -338,10 +338,16 @@ def test_an_interrupted_grid_is_left_whole_and_says_how_to_go_on(tmp_path: Path)
     assert [run.status for run in found.runs.values()] == ["interrupted", "interrupted"]
 
 
-def test_progress_adds_up_what_meters_count(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What progress prints where nobody watches, a line for each look."""
     written = io.StringIO()
     monkeypatch.setattr(progress_module, "ERR", Console(file=written, width=200))
     monkeypatch.setattr(progress_module, "LINE_EVERY_S", 0.0)
+    return written
+
+
+def test_progress_adds_up_what_meters_count(log: io.StringIO) -> None:
     meter, other = Meter(), Meter()
     meter.add_earlier(Spent(requests=1, tokens_in=900, tokens_out=100, cost=0.5))
     with CampaignProgress(8) as shown:
@@ -351,9 +357,25 @@ def test_progress_adds_up_what_meters_count(monkeypatch: pytest.MonkeyPatch) -> 
         shown(2, 8, "")
         other.add(Spent(requests=1, tokens_in=1_000, cost=0.5))
         shown(4, 8, "a")
-    line = written.getvalue().strip()
+    line = log.getvalue().splitlines()[-1]
     assert line.startswith("cads: 4 of 8 campaigns, ")
     assert line.endswith("2k tokens (about 2k to come), cost 1.00 (about 1.00 to come)")
+
+
+def test_progress_looks_at_rounds_while_no_campaign_is_done(
+    log: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_module, "LOOK_EVERY_S", 0.01)
+    meter = Meter()
+    with CampaignProgress(8, rounds=40) as shown:
+        shown.watch(meter)
+        meter.add(Spent(requests=10, tokens_in=1_000, rounds=10))
+        deadline = time.monotonic() + 30
+        while not log.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    line = log.getvalue().splitlines()[0]
+    assert line.startswith("cads: 0 of 8 campaigns, ")
+    assert line.endswith("left; 1k tokens (about 3k to come)")
 
 
 def test_numbers_of_tokens_are_short() -> None:

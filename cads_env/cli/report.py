@@ -29,8 +29,8 @@ def report(
     natural: Annotated[
         Path | None,
         typer.Option(
-            help="Of a grid under a quota: run of its arms and seeds without one, for the natural "
-            "prompt effects."
+            help="Of a run or grid under a quota: run of its arms and seeds without one, for the "
+            "natural prompt effects."
         ),
     ] = None,
 ) -> None:
@@ -42,13 +42,15 @@ def report(
     if is_grid(folder):
         _report_grid(folder, out, format_, natural)
         return
-    if natural is not None:
-        msg = f"--natural belongs to the report of a grid, and {folder} is none."
-        raise RunError(msg)
     formats = tuple(format_ or FORMATS)
     check_formats(formats)
     result = load_run(folder)
-    written = write_report(result, folder if out is None else out, formats=formats)
+    if natural is not None and result.protocol.quota is None:
+        msg = f"--natural belongs to the report of a run under a quota, and {folder} has none."
+        raise RunError(msg)
+    free = None if natural is None else load_run(natural)
+    place = folder if out is None else out
+    written = write_report(result, place, formats=formats, natural=free)
     OUT.print(run_table(result))
     OUT.print()
     OUT.print(methods_paragraph(result), markup=False, highlight=False)

@@ -329,6 +329,11 @@ def test_the_matched_quota_has_its_table_and_both_effects(tmp_path: Path) -> Non
         assert row[name].startswith(signed(mean)), name
     assert row["natural, published"] == "+1.10 [−0.10, 2.28]"
     assert row["fixed, published"] == "+0.74 [−0.12, 1.66]"
+    effect = row["natural"]
+    (path, *_) = write_report(run, tmp_path / "page", natural=free)
+    page = Page(path.read_text())
+    shown_again = page.table(effects.caption)
+    assert effect in shown_again[1]
     text = markdown(report_of(quota))
     assert "--natural RUN" in text
     assert "one-sided 95 % Clopper-Pearson bound" in text
@@ -349,6 +354,7 @@ def test_the_report_of_one_run_with_traces_has_its_own_sections(
     assert row["entries"] == number(mine["raw"].sum() / 8, 1)
     assert row["fallback"] == number(mine["fallback"].sum() / 8, 1)
     assert row["attempts"] == "10.0"
+    assert "Prompt, model and setting: means a campaign" in page.captions
 
 
 def test_lines_for_a_terminal_hold_no_control_character(grid: Grid) -> None:

@@ -18,7 +18,7 @@ from cads_env.report.llm.delivery import (
     spend_table,
 )
 from cads_env.report.llm.factors import prompt_effects
-from cads_env.report.llm.grids import quota_blocks
+from cads_env.report.llm.grids import quota_blocks, settings_table
 from cads_env.report.llm.published import Effects, preset_of
 from cads_env.report.llm.tables import (
     floors_table,
@@ -41,7 +41,7 @@ def model_sections(result: RunResult, *, natural: RunResult | None = None) -> tu
     (setting,) = setting_runs({"run": result})
     found = [_delivery(setting)]
     if len(result.campaigns):
-        found.append(_factors(result))
+        found.append(_factors(setting))
         if result.protocol.quota is not None:
             blocks = quota_blocks(result, natural)
             found.append(Section(key="quota", title="At equal delivery", blocks=blocks))
@@ -73,9 +73,11 @@ def effect_kind(result: RunResult) -> Effects | None:
     return kinds.get(preset_of(result.protocol))
 
 
-def _factors(result: RunResult) -> Section:
+def _factors(setting: SettingRun) -> Section:
+    result = setting.run
     blocks: list[Block] = [origins_table(result), slots_table(result)]
     others = (
+        settings_table([setting]),
         prompts_table(prompt_effects(result), effect_kind(result)),
         floors_table(result),
     )
