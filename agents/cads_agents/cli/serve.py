@@ -16,7 +16,12 @@ import typer
 from cads_agents.cli.terminal import ERR, say
 from cads_agents.serving.command import Command, serve_command
 from cads_agents.serving.flags import DEFAULT_PORT, Settings
-from cads_agents.serving.interpreter import ServerPython, find_server_python, gpu_count
+from cads_agents.serving.interpreter import (
+    ServerPython,
+    find_server_python,
+    gpu_count,
+    server_variables,
+)
 from cads_agents.serving.recipes import (
     RECIPES,
     Recipe,
@@ -151,9 +156,10 @@ def _check_machine(settings: Settings) -> None:
 
 
 def _announcement(name: str, settings: Settings) -> str:
+    agent = name if name in RECIPES else f"llm -A model={name}"
     lines = [
         f"Serving {name} at {settings.base_url}; ready when it says 'startup complete'. Then:",
-        f"  cads run llm --agent-option model={name} --agent-option base_url={settings.base_url}",
+        f"  cads run {agent} -A base_url={settings.base_url}",
     ]
     if settings.device == "gpu" and not settings.is_batch_invariant:
         lines.append("Answers may depend on what else is asked: only a run's traces repeat it.")
@@ -171,7 +177,7 @@ def _printed(command: Command, recipe: Recipe | None, server: ServerPython) -> s
 
 def _become(command: Command) -> NoReturn:
     # A user's own variables win, as with flags.
-    environment = {**command.environment, **os.environ}
+    environment = {**command.environment, **server_variables()}
     sys.stdout.flush()
     sys.stderr.flush()
     try:

@@ -93,6 +93,11 @@ def find_server_python(python: str | None = None) -> ServerPython:
     raise MissingExtraError(msg)
 
 
+def server_variables() -> dict[str, str]:
+    """The user's own environment, less what would put this Python's packages into the server's."""
+    return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+
+
 def gpu_count() -> int:
     """NVIDIA GPUs of this machine, as its driver lists them."""
     command = shutil.which("nvidia-smi")

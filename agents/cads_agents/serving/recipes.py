@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import platformdirs
 from filelock import FileLock
 
+from cads_agents.serving.interpreter import server_variables
 from cads_env.errors import RunError, printable, quoted, suggest
 
 MADE: Final = "made.json"
@@ -112,6 +113,7 @@ def make_model(recipe: Recipe, python: str, *, cache: Path | None = None) -> Pat
             capture_output=True,
             text=True,
             check=False,
+            env=server_variables(),
         )
         if done.returncode:
             said = printable((done.stderr.strip().splitlines() or ["nothing"])[-1])

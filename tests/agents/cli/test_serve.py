@@ -73,6 +73,7 @@ def test_it_becomes_vllm_and_the_users_own_variables_win(
 
     monkeypatch.setattr(os, "execve", start)
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "40")
+    monkeypatch.setenv("PYTHONPATH", "of this environment")
     port = free_port()
     done = call("./weights", "--port", str(port))
     assert done.exit_code == 0, done.output
@@ -82,6 +83,7 @@ def test_it_becomes_vllm_and_the_users_own_variables_win(
     assert words[3:5] == ("--model", "./weights")
     assert environment["VLLM_CPU_KVCACHE_SPACE"] == "40"
     assert environment["HF_HUB_OFFLINE"] == "1"
+    assert "PYTHONPATH" not in environment
 
 
 def test_a_port_in_use_is_refused_at_once(tmp_path: Path) -> None:
