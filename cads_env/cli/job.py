@@ -47,6 +47,12 @@ class Job:
         """Campaigns in all."""
         return len(self.specs) * len(self.settings) * len(self.seeds)
 
+    @property
+    def asking_rounds(self) -> int:
+        """Rounds in all of the arms that keep a journal of what they ask."""
+        asking = sum(spec.accepts("journal") for spec in self.specs)
+        return asking * len(self.settings) * len(self.seeds) * self.protocol.rounds
+
 
 def job_of(asked: Asked) -> Job:
     """What is asked for, with what `cads run` does where nothing is said.

@@ -5,6 +5,7 @@ Where agents ask a server, also what that has taken and may still take, in token
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import timedelta
 from types import TracebackType
@@ -17,17 +18,22 @@ from cads_env.run.meter import NOTHING_SPENT, Meter, Spent
 
 LINE_EVERY_S: Final = 30.0
 """Seconds between two lines in a log."""
+LOOK_EVERY_S: Final = 1.0
+"""Seconds between two looks at what was spent."""
 
 
 class CampaignProgress:
     """Shows campaigns done, in all, and the time left; a callback for `evaluate`."""
 
-    def __init__(self, total: int) -> None:
-        """Nothing is shown before the first campaign.
+    def __init__(self, total: int, *, rounds: int = 0) -> None:
+        """Nothing is shown before the first campaign or request.
 
         Args:
             total: Campaigns in all.
+            rounds: Rounds in all in which an agent may ask a server, by which tokens and time to
+                come are estimated; 0 where campaigns tell it better.
         """
+        self._total, self._rounds = total, rounds
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -43,10 +49,13 @@ class CampaignProgress:
         self._began = self._said = time.monotonic()
         self._done = self._earlier = 0
         self._meters: list[Meter] = []
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
 
     def __enter__(self) -> CampaignProgress:
         """Start the bar."""
         self._bar.start()
+        threading.Thread(target=self._keep_looking, daemon=True).start()
         return self
 
     def __exit__(
@@ -56,42 +65,66 @@ class CampaignProgress:
         trace: TracebackType | None,
     ) -> None:
         """Take the bar away."""
-        self._bar.stop()
+        self._ended.set()
+        # Whoever prints next must not find a line half written.
+        with self._lock:
+            self._bar.stop()
 
     def watch(self, meter: Meter) -> None:
         """Show from now on what a meter sums; those of several runs are added."""
-        if not any(meter is known for known in self._meters):
-            self._meters.append(meter)
+        with self._lock:
+            if not any(meter is known for known in self._meters):
+                self._meters.append(meter)
 
     def __call__(self, done: int, total: int, arm: str) -> None:
         """Show that `done` of `total` campaigns are there, the last one of `arm`."""
-        if not arm:
-            # Campaigns of an earlier attempt took none of this time.
-            self._earlier += done - self._done
-        self._done = done
-        spent = self._spent(done, total)
-        self._bar.update(self._task, completed=done, description=arm or "campaigns", spent=spent)
+        with self._lock:
+            if not arm:
+                # Campaigns of an earlier attempt took none of this time.
+                self._earlier += done - self._done
+            self._done, self._total = done, total
+            self._bar.update(self._task, completed=done, description=arm or "campaigns")
+            self._look()
+
+    def _keep_looking(self) -> None:
+        """Look once a second: a campaign that asks a server may take many minutes."""
+        while not self._ended.wait(LOOK_EVERY_S):
+            with self._lock:
+                if not self._ended.is_set():
+                    self._look()
+
+    def _look(self) -> None:
+        spent = sum_of([meter.total for meter in self._meters])
+        words = spent_words(spent, self._to_come(spent)) if spent.requests else ""
+        self._bar.update(self._task, spent=words)
         now = time.monotonic()
-        played = done - self._earlier
-        if ERR.is_terminal or now - self._said < LINE_EVERY_S or played < 1:
+        parts = self._parts_played()
+        if ERR.is_terminal or now - self._said < LINE_EVERY_S or parts is None:
             return
         self._said = now
-        left = (now - self._began) / played * (total - done)
+        left = timedelta(seconds=round((now - self._began) * parts))
         ERR.print(
-            f"cads: {done} of {total} campaigns, {timedelta(seconds=round(left))} left"
-            f"{f'; {spent}' if spent else ''}",
+            f"cads: {self._done} of {self._total} campaigns, {left} left"
+            f"{f'; {words}' if words else ''}",
             highlight=False,
             markup=False,
             soft_wrap=True,
         )
 
-    def _spent(self, done: int, total: int) -> str:
-        """What requests have taken, and what is to come if campaigns go on as they did."""
-        spent = sum_of([meter.total for meter in self._meters])
-        if not spent.requests:
-            return ""
-        to_come = (total - done) / done if done else None
-        return spent_words(spent, to_come)
+    def _to_come(self, spent: Spent) -> float | None:
+        """What is still to be spent in parts of what was; None when nobody can say."""
+        if self._rounds and spent.rounds:
+            return max(self._rounds - spent.rounds, 0) / spent.rounds
+        return (self._total - self._done) / self._done if self._done else None
+
+    def _parts_played(self) -> float | None:
+        """What is left to play in parts of what this attempt has; None before there is any."""
+        now = sum_of([meter.now for meter in self._meters]).rounds
+        if self._rounds and now:
+            all_rounds = sum_of([meter.total for meter in self._meters]).rounds
+            return max(self._rounds - all_rounds, 0) / now
+        played = self._done - self._earlier
+        return (self._total - self._done) / played if played > 0 else None
 
 
 def sum_of(parts: list[Spent]) -> Spent:

@@ -178,7 +178,7 @@ def run(
 def _play(job: Job, **more: Any) -> RunResult | Grid:
     common = {"registry": job.panel, "seeds": job.seeds, **job.options, **more}
     try:
-        with CampaignProgress(job.total) as progress:
+        with CampaignProgress(job.total, rounds=job.asking_rounds) as progress:
             if len(job.settings) == 1:
                 setting = job.settings[0]
                 return evaluate(
