@@ -100,23 +100,22 @@ def test_every_attempt_is_counted_as_the_screen_counts(tmp_path: Path) -> None:
     assert list(attempts.columns) == ATTEMPT_COLUMNS
     shown = attempts.set_index(["round", "attempt"])
     columns = ["requested", "raw", "valid", "accepted", "invalid", "duplicate", "already_tested",
-               "over_delivered", "unparsed", "empty", "cut", "fallback"]  # fmt: skip
+               "over_delivered", "unparsed", "empty", "cut", "overflows", "fallback"]  # fmt: skip
     assert tuple(columns) == DELIVERY_COUNTS
     expected = {
-        (0, 1): [3, 4, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0],
-        (0, 2): [1, 3, 2, 1, 0, 1, 0, 1, 0, 0, 1, 0],
-        (1, 1): [2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0],
-        (1, 2): [2, 2, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1],
-        (2, 1): [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-        (2, 2): [2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 2],
-        (3, 1): [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2],
+        (0, 1): [3, 4, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 0],
+        (0, 2): [1, 3, 2, 1, 0, 1, 0, 1, 0, 0, 1, 0, 0],
+        (1, 1): [2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
+        (1, 2): [2, 2, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1],
+        (2, 1): [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0],
+        (2, 2): [2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2],
+        (3, 1): [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2],
     }
     assert {key: row[columns].tolist() for key, row in shown.iterrows()} == expected
     first = shown.loc[(0, 1)]
     assert [first[name] for name in RETRY_COUNTS] == [2, 0, 1, 0, 0]
     assert (first["tokens_in"], first["tokens_out"], first["tokens_cached"]) == (11, 7, 5)
     assert (first["model"], first["fingerprint"], first["finish_reason"]) == ("m", "f", "stop")
-    assert shown.loc[(2, 1)]["overflows"] == 1
     assert shown.loc[(3, 1)]["requests"] == 0
 
 
@@ -215,6 +214,26 @@ def test_a_run_without_traces_has_an_attempt_a_round(tmp_path: Path) -> None:
     assert attempts["attempt"].tolist() == [1] * 5
     assert attempts["requests"].sum() == 0
     assert attempts["accepted"].tolist() == run.rounds["accepted"].tolist()
+
+
+def test_a_request_that_names_no_round_costs_and_delivers_nothing(tmp_path: Path) -> None:
+    class Odd(Scripted):
+        def propose(self, view: View) -> Proposal:
+            self.journal.exchange({"hello": view.round}, lambda: {"text": "hi", "usage": USAGE})
+            return Proposal(view.identifiers[:1])
+
+    def build(seed: int = 0, journal: Journal | None = None) -> Odd:
+        return Odd(seed, journal)
+
+    run = cads_env.evaluate(
+        {"odd": build}, registry=tiny_registry(), protocol=tiny_protocol(), seeds=[0],
+        out=tmp_path / "run",
+    )  # fmt: skip
+    attempts = attempts_of(run)
+    assert attempts["round"].tolist() == [-1, 0, 1, 2, 3, 4]
+    (row,) = delivery_of(attempts).to_dict("records")
+    assert (row["rounds"], row["attempts"], row["requests"], row["tokens_in"]) == (5, 5, 5, 55)
+    assert row["slots"] == run.rounds["proposal_slots"].sum()
 
 
 def test_an_empty_run_has_no_attempts(tmp_path: Path) -> None:

@@ -33,11 +33,11 @@ _OUTCOMES: Final = (ACCEPTED, INVALID, DUPLICATE, ALREADY_TESTED, OVER_DELIVERED
 
 DELIVERY_COUNTS: Final = (
     "requested", "raw", "valid", "accepted", "invalid", "duplicate", "already_tested",
-    "over_delivered", "unparsed", "empty", "cut", "fallback",
+    "over_delivered", "unparsed", "empty", "cut", "overflows", "fallback",
 )  # fmt: skip
 RETRY_COUNTS: Final = tuple(f"retries_{kind}" for kind in RETRIES)
 SPENT_COUNTS: Final = (
-    "requests", "failed_requests", "overflows", *RETRY_COUNTS, "tokens_in", "tokens_out",
+    "requests", "failed_requests", *RETRY_COUNTS, "tokens_in", "tokens_out",
     "tokens_cached",
 )  # fmt: skip
 ATTEMPT_COLUMNS: Final = [
@@ -60,9 +60,9 @@ def attempts_of(run: str | Path | RunResult) -> pd.DataFrame:
         `attempt` counts from 1. `requested` is the slots still to be filled; `valid` = `accepted` +
         `over_delivered`; `unparsed`, `empty` and `cut` are 1 for an answer with text but no entry,
         without text, and ended at the most tokens. `fallback` stands on the last try of its round.
-        `requests` counts exchanges of the trace, `failed_requests` those that broke for good and
-        `overflows` those too long for the model. `latency_s` is in seconds with waits; `cost` is by
-        the price table of the run.
+        `requests` counts exchanges of the trace, `failed_requests` those that broke for good, and
+        `overflows` those that were too long for the model. `latency_s` is in seconds with waits;
+        `cost` is by the price table of the run.
 
     Raises:
         RunError: There is no run in the folder.
@@ -95,7 +95,8 @@ def delivery_of(attempts: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for arm, mine in attempts.groupby("arm", sort=False):
-        scored = mine[mine["status"] == SCORED]
+        # Requests that name no round have no slots and no entries; they only cost.
+        scored = mine[(mine["status"] == SCORED) & (mine["round"] >= 0)]
         first = scored[scored["attempt"] == 1]
         rows.append(
             {
@@ -142,6 +143,7 @@ def _spent_rows(
         answers = {
             "empty": sum(e.is_blank for e in tries),
             "cut": sum(e.is_cut for e in tries),
+            "overflows": sum(e.is_overflow for e in tries),
         }
         head = {**key._asdict(), "status": status, "round": round, "attempt": number}
         yield {**head, **dict.fromkeys(DELIVERY_COUNTS, 0), **answers, **_spent(tries)}
@@ -186,6 +188,7 @@ def _round_rows(
             "unparsed": int(bool(answered) and is_read and not blank and not sizes[i]),
             "empty": int(blank),
             "cut": sum(e.is_cut for e in answered),
+            "overflows": sum(e.is_overflow for e in mine),
             "fallback": int(row["fallback"]) if i == count - 1 else 0,
         }
         left -= found[ACCEPTED]
@@ -256,7 +259,6 @@ def _spent(tries: Sequence[Asked]) -> dict[str, Any]:
     return {
         "requests": len(tries),
         "failed_requests": sum(e.is_failed for e in tries),
-        "overflows": sum(e.is_overflow for e in tries),
         **dict(zip(RETRY_COUNTS, retries, strict=True)),
         "tokens_in": sum(e.tokens_in for e in tries),
         "tokens_out": sum(e.tokens_out for e in tries),
