@@ -142,7 +142,7 @@ def _played(
         folder: That every worker reaches, for the traces; None keeps them in memory.
         take: Keeps what a task gave.
     """
-    stop = Stop(None if how.pool is None else how.pool.signal)
+    stop = Stop(None if how.pool is None else how.pool.ending)
     counted = Journals(folder, meter=how.meter, stop=stop)
     player = Player(plan, counted if how.is_here else Journals(folder))
     plays = execute(player, tasks, executor=how.executor, pool=how.pool, stop=stop)

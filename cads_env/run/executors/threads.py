@@ -30,7 +30,7 @@ class ThreadPool:
         jobs: How many.
         meter: What counts and limits the exchanges of all runs that share the pool; None for each
             its own.
-        signal: When given, every run in the pool ends soon.
+        ending: When given, every run in the pool ends soon.
     """
 
     def __init__(self, jobs: int, *, meter: Any = None) -> None:
@@ -45,7 +45,7 @@ class ThreadPool:
         """
         self.jobs = check_jobs(jobs)
         self.meter = meter
-        self.signal = Stop()
+        self.ending = Stop()
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         for number in range(self.jobs):
             # Daemons: after a second Ctrl-C nobody waits for a server that does not answer.
@@ -73,7 +73,7 @@ class ThreadPool:
 
     def stop(self, reason: str) -> None:
         """Tell every run in the pool to end soon."""
-        self.signal.give(reason)
+        self.ending.give(reason)
 
     def close(self) -> None:
         """Let the threads end after what was handed out."""
