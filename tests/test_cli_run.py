@@ -152,6 +152,8 @@ def test_a_run_file_says_it_all_and_the_command_line_wins(monkeypatch: pytest.Mo
         ({"agents": []}, ["agents: []; expected a list of agents"]),
         ({"agents": ["run.yaml"]}, ["'run.yaml'", "is that of a run"]),
         ({"q": "high"}, ["q: 'high'; expected a number"]),
+        ({"seeds": []}, ["seeds: []; expected at least one seed"]),
+        ({"seeds": [0, "1"]}, ["seeds: [0, '1']; expected a whole number"]),
         ({"budget": 1.5}, ["budget: 1.5; expected a whole number"]),
         ({"keep_reads": "yes please"}, ["expected true or false"]),
         ({"panel": "x"}, ["has both panel and registry"]),
@@ -243,6 +245,8 @@ def test_a_grid_is_compared_reported_and_replayed(
     assert Path("g/report.html").exists()
     assert "Report: g/report.html" in capsys.readouterr().out
     assert cads(monkeypatch, "report", "g", "--format", "html") == 1
+    assert cads(monkeypatch, "export", "g") == 1
+    assert "g is a grid of settings; name the folder of one" in capsys.readouterr().err
     assert cads(monkeypatch, "report", "g/full", "--natural", "g/none") == 1
     capsys.readouterr()
     asked = Talker.asked

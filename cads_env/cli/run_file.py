@@ -161,6 +161,9 @@ def _seeds(value: Any) -> tuple[int, ...]:
     if isinstance(value, str):
         return tuple(parse_seeds(value))
     entries = value if isinstance(value, list) else [value]
+    if not entries:
+        msg = "at least one seed"
+        raise ValueError(msg)
     return tuple(_whole(entry) for entry in entries)
 
 

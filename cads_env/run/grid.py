@@ -15,11 +15,10 @@ from typing import Any, Final
 from cads_env.errors import RecordError, RunError, error_text
 from cads_env.files import is_partial, write_whole
 from cads_env.run.load import load_run
-from cads_env.run.manifest import MANIFEST_FILE
+from cads_env.run.manifest import GRID_FILE, MANIFEST_FILE
 from cads_env.run.result import Failure, RunResult
 from cads_env.run.settings import Setting
 
-GRID_FILE: Final = "grid.json"
 GRID_SCHEMA: Final = 1
 """Version of `grid.json`."""
 

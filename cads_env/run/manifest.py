@@ -23,6 +23,8 @@ from cads_env.run.mend import refuse_constant
 from cads_env.run.plan import Plan
 
 MANIFEST_FILE: Final = "manifest.json"
+GRID_FILE: Final = "grid.json"
+"""What a folder has that holds the runs of several settings, and no manifest of its own."""
 RUN_SCHEMA: Final = 2
 """Version of a run's files."""
 
@@ -83,6 +85,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         what = "does not exist" if not folder.exists() else f"holds no {MANIFEST_FILE}"
         msg = f"{folder} {what}; expected the folder of a run, as `cads run --out` makes it."
+        if (folder / GRID_FILE).exists():
+            msg = f"{folder} is a grid of settings; name the folder of one, {folder}/SETTING."
         raise RunError(msg) from error
     except (OSError, ValueError) as error:
         msg = f"{path} cannot be read: {error_text(error)}."

@@ -13,7 +13,8 @@ from cads_env.panel import Panel
 from cads_env.proposer import ProposerFailed, View
 from cads_env.run import evaluate
 from cads_env.run.evaluate_grid import evaluate_grid
-from cads_env.run.grid import GRID_FILE, Grid, is_grid, load_grid
+from cads_env.run.grid import Grid, is_grid, load_grid
+from cads_env.run.manifest import GRID_FILE
 from cads_env.run.settings import Setting, protocol_of, settings_of
 from cads_env.testing import tiny_protocol, tiny_registry
 from tests.run.talker import Talker
