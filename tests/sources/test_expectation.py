@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from cads_env.panel import load_panel, load_registry
+from cads_env.proposer import View
 from cads_env.registry import Oracle, Registry
+from cads_env.run import evaluate
 from cads_env.sources.expectation import expected_scores, name_strengths
 from cads_env.sources.modules import symbol_subset
 from cads_env.sources.synthetic import Draw, line_scores, named_scores, shared_scores
@@ -119,3 +122,31 @@ def test_the_bytes_of_a_named_instance_are_frozen() -> None:
         "b4b82ada01b6e477ccd2594a3623f2b10f6815ceb04e444116fe9a419885501a",
         "15b991e985572ad9ae3c1335ea137f3ebf42dab90317a280718653cf4ef54928",
     )
+
+
+class Fixed:
+    """Proposes one list in its order."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+
+    def propose(self, view: View) -> Sequence[str]:
+        tested = set(view.tested)
+        return [name for name in self.names if name not in tested][: view.slots]
+
+
+def test_a_fixed_list_of_expected_genes_nets_something_only_where_names_say_something() -> None:
+    # What anyone knows without an answer: ribosome, proteasome, splicing, replication, chaperonin.
+    families = ("RPL", "RPS", "PSMA", "PSMB", "PSMD", "SNRP", "POLR2", "MCM", "CCT", "EIF3")
+    symbols = load_registry(FULL)[0].identifiers
+    known = [name for family in families for name in symbols if name.startswith(family)]
+    nets = {}
+    for nu in (0.0, 0.25):
+        panel = load_panel(f"{FULL}:train", name_information=nu)
+        run = evaluate(
+            {"known": lambda: Fixed(known)}, registry=panel, protocol="standard", seeds=range(12)
+        )
+        nets[nu] = run.campaigns["net"].to_numpy(float)
+    error = nets[0.25].std(ddof=1) / np.sqrt(12)
+    assert nets[0.25].mean() > 2 * error
+    assert nets[0.25].mean() > nets[0.0].mean() + 1
