@@ -27,7 +27,7 @@ def run(
     agents: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[AGENT|FILE]...",
+            metavar="AGENT|FILE",
             help="Names, agent files or a run file, as with --agent.",
             show_default=False,
         ),
