@@ -302,6 +302,7 @@ def test_a_name_a_thousand_times_is_one_proposal_and_its_repeats(joint: str) -> 
         " and ",
         "<|im_end|>",
         "<|im_start|>",
+        "<|channel|>analysis<|message|>",
         "\\n",
     ],
 )

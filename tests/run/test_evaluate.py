@@ -270,6 +270,9 @@ def test_a_missing_side_table_is_refused_before_any_agent_is_asked() -> None:
     mixed = Panel.of([tiny_registry(), tiny_without_tables()], name="mixed")
     with pytest.raises(AgentError, match="'bare' does not have"):
         run("module-learner", registry=mixed, seeds=[0, 2, 1])
+    with pytest.raises(RegistryError, match="'bare' has no side table 'prior'"):
+        run({"never": lambda: Planned(AssertionError("asked"))}, registry=mixed, seeds=[0, 2, 1],
+            identifiers="shuffled-within-prior")  # fmt: skip
     assert run("module-learner", registry=mixed, seeds=[0, 2]).net.n == 2
 
 
@@ -331,6 +334,9 @@ def test_relabelled_identifiers_change_every_seed_and_pair_with_their_own_twin()
     assert set(named.campaigns["reads_sha256"]).isdisjoint(shuffled.campaigns["reads_sha256"])
     # What is public stays as it is: names and tables tell as little as their order.
     assert named.campaigns["registry_hash"].equals(shuffled.campaigns["registry_hash"])
+    within = run(Nothing, identifiers="shuffled-within-prior")
+    assert set(within.campaigns["reads_sha256"]).isdisjoint(shuffled.campaigns["reads_sha256"])
+    assert set(within.campaigns["reads_sha256"]).isdisjoint(named.campaigns["reads_sha256"])
     blinded = run("random", identifiers="blinded")
     assert {name[0] for name in blinded.declarations["identifier"]} <= {"C"}
     assert (shuffled.identifiers, blinded.identifiers) == ("shuffled", "blinded")
