@@ -138,11 +138,13 @@ def test_a_run_file_says_it_all_and_the_command_line_wins(monkeypatch: pytest.Mo
     assert (found["seeds"], found["certificate"]["q"]) == ([4], 0.3)
     assert (found["protocol"]["rounds"], found["protocol"]["fresh"]) == (3, 2)
     panel = ("--panel", "synthetic-depmap-6000:dev", "--agent", "random")
-    # What the file sets for agents that are not played is not passed over in silence.
-    assert cads(monkeypatch, "run", "run.yaml", *panel, "--out", "c") == 1
-    write_run_file(agent_options={})
+    # What the file sets for its own agents does not concern a floor that is typed in their place...
     assert cads(monkeypatch, "run", "run.yaml", *panel, "--seeds", "0", "--out", "c") == 0
     assert config("c")["panel"] == "synthetic-depmap-6000:dev"
+    assert [entry["arm"] for entry in config("c")["agents"]] == ["random"]
+    # ... but what is typed must fit.
+    typed = ("--prompt", "thin")
+    assert cads(monkeypatch, "run", "run.yaml", *panel, *typed, "--out", "d") == 1
 
 
 @pytest.mark.parametrize(

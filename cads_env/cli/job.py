@@ -5,7 +5,7 @@ Reads files and loads registries; plays nothing and prints nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cads_env.cli.run_file import Asked, with_run_files
@@ -63,7 +63,7 @@ def job_of(asked: Asked) -> Job:
     if asked.panel is not None and asked.registry:
         msg = "Both --panel and --registry were given; expected one of them."
         raise RunError(msg)
-    asked = with_run_files(asked)
+    typed, asked = asked, with_run_files(asked)
     names = list(asked.registry) or asked.panel or DEFAULT_PANEL
     rules = load_protocol(asked.protocol or DEFAULT_PROTOCOL, **asked.set)
     if asked.budget is not None:
@@ -72,6 +72,7 @@ def job_of(asked: Asked) -> Job:
     for setting in settings:
         protocol_of(setting, rules)
     found = find_agents(list(asked.agents or DEFAULT_AGENTS))
+    asked = _fitting(asked, typed, found)
     arms = vary(with_options(found, asked.agent_options), PROMPT, asked.prompts)
     fields = {"q": asked.q, "epsilon_bar": asked.epsilon_bar, "audit": asked.audit}
     return Job(
@@ -87,6 +88,21 @@ def job_of(asked: Asked) -> Job:
             **_given(asked, "jobs", "concurrency", "max_cost", "max_tokens"),
         },
     )
+
+
+def _fitting(asked: Asked, typed: Asked, found: list[AgentSpec]) -> Asked:
+    """Without what a run file says for its own agents, where others were typed that lack it."""
+    if not set(map(str, asked.agents)) < set(map(str, typed.agents)):
+        # No run file, or its own agents play: what nobody has is a mistake.
+        return asked
+    accepted = {name for spec in found for name in spec.parameters}
+    options = {
+        name: value
+        for name, value in asked.agent_options.items()
+        if name in typed.agent_options or name in accepted
+    }
+    keeps_prompts = bool(typed.prompts) or PROMPT in accepted
+    return replace(asked, agent_options=options, prompts=asked.prompts if keeps_prompts else ())
 
 
 def _given(asked: Asked, *names: str) -> dict[str, Any]:
