@@ -23,7 +23,6 @@ from cads_env.protocol import Feedback, Protocol, load_protocol
 from cads_env.registry import RELABEL_MODES, Oracle, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec, resolve_agents
 from cads_env.run.executors import MOST_JOBS, Executor, Kind, ThreadPool
-from cads_env.run.folder import run_folder
 from cads_env.run.meter import Meter
 from cads_env.run.plan import Plan, proposer_seed
 from cads_env.run.playing import How, Progress, play_in_memory, play_into
@@ -132,8 +131,7 @@ def evaluate(
     )
     if out is None or out is False:
         return play_in_memory(plan, numbers, how)
-    folder = run_folder(None if out is True else out)
-    return play_into(folder, plan, numbers, how, retry_failed=retry_failed)
+    return play_into(None if out is True else out, plan, numbers, how, retry_failed=retry_failed)
 
 
 def prepare(

@@ -158,7 +158,7 @@ class CampaignJournal(ABC):
     def _check_same(self, there: Exchange, request: Mapping[str, Any], text: str) -> None:
         if there.request_sha256 == sha256_text(text):
             return
-        where = first_difference(there.request, json.loads(text))
+        where = first_difference(there.request, json.loads(text)) or "the sign of a zero"
         msg = (
             f"{_place(request)}: the record of this campaign holds another request here; they "
             f"differ first in {where}. {_START_OVER}"

@@ -17,7 +17,7 @@ from cads_env.panel import Panel
 from cads_env.proposer import ProposerFailed
 from cads_env.run.agents import AgentSpec
 from cads_env.run.executors import Executor, RunStopped, Stop, ThreadPool, execute
-from cads_env.run.folder import Registries, RunFolder
+from cads_env.run.folder import Registries, RunFolder, run_folder
 from cads_env.run.journals import Journals
 from cads_env.run.load import rows_as_read
 from cads_env.run.manifest import MANIFEST_FILE, new_manifest
@@ -200,12 +200,12 @@ def play_in_memory(plan: Plan, seeds: Sequence[int], how: How) -> RunResult:
 
 
 def play_into(
-    folder: Path, plan: Plan, seeds: Sequence[int], how: How, *, retry_failed: bool
+    out: str | Path | None, plan: Plan, seeds: Sequence[int], how: How, *, retry_failed: bool
 ) -> RunResult:
     """The result of a run whose files are in a folder; one that is there is gone on with.
 
     Args:
-        folder: From `run_folder`.
+        out: As for `run_folder`.
         plan: The run.
         seeds: On which seeds.
         how: How it is played.
@@ -216,10 +216,11 @@ def play_into(
     def check(stored: Registries) -> None:
         _check_registries(plan.panel, _hashes(stored))
 
-    is_new = not (folder / MANIFEST_FILE).exists()
+    is_new = not _is_begun(out)
     if is_new:
-        # Before the folder is begun: a server that is not there leaves nothing behind.
+        # Before the folder is made: a server that is not there leaves nothing behind.
         check_ready(plan.specs, plan, seeds[0])
+    folder = run_folder(out)
     manifest = new_manifest(plan, seeds)
     with RunFolder(folder, manifest, retry_failed=retry_failed, check=check) as files:
         known = _hashes(files.registries)
@@ -256,6 +257,14 @@ def play_into(
         result = RunResult.of(files.rows(), files.manifest, folder=str(folder))
         files.note("arms", [arm_json(arm) for arm in result.arms.values()])
     return result
+
+
+def _is_begun(out: object) -> bool:
+    """Whether there is a run in a folder that may be none."""
+    try:
+        return isinstance(out, (str, Path)) and (Path(out) / MANIFEST_FILE).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _with_traces(task: Task, plan: Plan, folder: Path) -> Task:

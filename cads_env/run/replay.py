@@ -251,7 +251,8 @@ class _Replayer:
         try:
             played = self._player.play(Task(seed, (arm,)))
         except (ReplayError, RecordError) as error:
-            return _Outcome(key, {}, str(error), in_trace=True)
+            # Its cause says the same without the campaign and the file, which stand beside it.
+            return _Outcome(key, {}, str(error.__cause__ or error), in_trace=True)
         except AgentError as error:
             return _Outcome(key, {}, str(error))
         return _Outcome(key, played.rows)

@@ -171,7 +171,7 @@ def _exchange(raw: bytes) -> Exchange | None:
             isinstance(n, int) and not isinstance(n, bool)
             and isinstance(request, dict) and isinstance(started, str)
             and isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-            and sha256 == sha256_text(canonical(request))
+            and isinstance(sha256, str) and _is_hash_of(sha256, request, raw)
             and isinstance(errors, list)
             and (
                 isinstance(answer, dict) if failed is None
@@ -225,6 +225,15 @@ def tally(folder: Path) -> Spent:
             is_new = rounds.is_new(exchange.request)
             spent = spent.plus(spent_of(exchange.answer, is_new_round=is_new))
     return spent
+
+
+def _is_hash_of(sha256: str, request: Any, raw: bytes) -> bool:
+    """Whether a line's request has this hash; as it stands in the line, where that is canonical."""
+    start = raw.find(b'"request":') + len(b'"request":')
+    stop = raw.find(b',"request_sha256":"' + sha256.encode("ascii"), start)
+    if stop >= 0 and hashlib.sha256(raw[start:stop]).hexdigest() == sha256:
+        return True
+    return sha256 == sha256_text(canonical(request))
 
 
 class RoundCounter:

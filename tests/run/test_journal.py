@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cads_env.errors import AgentError, RecordError, ReplayError
+from cads_env.errors import AgentError, RecordError, ReplayError, RunError
 from cads_env.proposer import ProposerFailed, Unrecorded
 from cads_env.run import traces
 from cads_env.run.executors import RunStopped, Stop
@@ -295,6 +295,15 @@ def test_a_line_too_long_for_an_exchange_is_refused(
 def test_an_arm_is_one_folder_whatever_its_name(arm: str, name: str, tmp_path: Path) -> None:
     path = trace_path(tmp_path, Key(arm, "depmap/3", 7))
     assert path == tmp_path / "traces" / name / "depmap%2F3--7.jsonl"
+
+
+def test_a_trace_that_cannot_be_written_ends_the_run_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "traces").write_text("in the way")
+    journal = FileJournal(trace_path(tmp_path, Key("arm", "tiny", 3)))
+    with pytest.raises(RunError, match="A trace cannot be written"):
+        journal.exchange(request(0), dict)
+    with pytest.raises(RunError, match="A trace cannot be written"):
+        journal.end()
 
 
 def test_long_names_are_cut_and_stay_apart(tmp_path: Path) -> None:

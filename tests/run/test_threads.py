@@ -241,6 +241,21 @@ def test_a_limit_stops_cleanly_and_counts_what_was_recorded(
     assert rows_of(tmp_path / "run") == rows_of(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("how", [{"jobs": 2}, {"concurrency": 2}, {}])
+def test_what_was_asked_is_summed_wherever_it_was(how: dict[str, int]) -> None:
+    meters: list[Meter] = []
+
+    def progress(*_: Any) -> None:
+        return
+
+    progress.watch = meters.append  # type: ignore[attr-defined]
+    run(None, "tests.run.asking:Asks", progress=progress, **how)
+    (meter,) = meters
+    assert meter.total == meter.now
+    asked = 6 * ROUNDS * ATTEMPTS
+    assert meter.now[:1] + meter.now[4:] == (asked, 0.25 * asked, asked, 0, 6 * ROUNDS)
+
+
 def test_a_limit_stops_a_run_in_memory() -> None:
     result = run(None, Slow, max_cost=3)
     assert result.status == "interrupted"
@@ -320,7 +335,7 @@ def test_an_agent_that_cannot_start_stops_the_run_before_anything_is_there(
         with pytest.raises(AgentError, match="Agent 'u' cannot start: connection refused at http"):
             run(out, agents, seeds=range(2))
     assert len(Unready.asked) == 2
-    assert not list((tmp_path / "run").iterdir())
+    assert not list(tmp_path.iterdir())
     monkeypatch.setattr(Unready, "up", True)
     run(tmp_path / "run", agents, seeds=range(2))
     assert len(Unready.asked) == 3
