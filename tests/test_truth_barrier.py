@@ -102,6 +102,19 @@ def from_environments(truth: Pair) -> Iterator[tuple[tuple[int, ...], Any]]:
         # Reward and info of the last step are the score.
         yield tuple(screen.record.candidates.tolist()), (returned[0], env.render())
     yield from from_vector(truth)
+    yield from from_text(truth)
+
+
+def from_text(truth: Pair) -> Iterator[tuple[tuple[int, ...], Any]]:
+    env = make(truth, NOISY, text=True)
+    screen: Any = env.unwrapped
+    agent = Arm([])
+    returned: Any = env.reset(seed=SEED)
+    for _ in range(NOISY.rounds):
+        tested = tuple(screen.record.candidates.tolist())
+        yield tested, (returned, refusals(env))
+        returned = env.step("\n".join(agent.propose(screen.view).identifiers))
+    yield tuple(screen.record.candidates.tolist()), returned[0]
 
 
 def from_vector(truth: Pair) -> Iterator[tuple[tuple[int, ...], Any]]:
