@@ -20,7 +20,7 @@ from cads_env.report.html import html_page
 from cads_env.report.llm.arms import arms_of
 from cads_env.report.llm.found import find_all
 from cads_env.report.llm.page import build_grid_report
-from cads_env.report.llm.published import preset_of, published_model
+from cads_env.report.llm.published import preset_of, published_model, published_row
 from cads_env.report.markdown import markdown
 from cads_env.report.wording import interval, number, signed
 from cads_env.report.write import write_report
@@ -298,6 +298,10 @@ def test_published_figures_stand_beside_the_published_protocol_alone(tmp_path: P
     assert shown["thin", "qwen", "none"]["certified, published"] == "0.30"
     assert shown["informed", "qwen", "full"]["certified, published"] == "-"
     assert shown["thin", "broken", "full"]["slots, published"] == "-"
+    run = grid.runs["full"]
+    arm = arms_of(run)["qwen/thin"]
+    assert published_row(run.protocol, arm, feedback="full", identifiers="named")
+    assert not published_row(run.protocol, arm, feedback="full", identifiers="shuffled")
     effects = row_of(found["Prompt effects on the net, paired"], "qwen/informed - qwen/thin")
     assert effects["published"] == "+2.55 [1.40, 3.70]"
 

@@ -250,6 +250,8 @@ def test_an_interval_off_zero_without_names_is_a_leak_or_luck(one: RunResult) ->
     assert words.startswith("LEAK or luck: shuffled +5.00, p (Holm) ")
     assert leak_words([found["calm", mode] for mode in modes[1:]]) == "none seen"
     assert leak_words([]) == "-"
+    below = probes([as_mode(one, "shuffled", [-3, -4, -5, -4, -3, -5])])
+    assert [p.is_clean for p in below] == [True, False]
 
 
 def test_values_of_names_are_paired_by_registry_and_seed(named: Grid) -> None:
