@@ -43,4 +43,10 @@ def take_words(options: dict[str, Any]) -> dict[str, str]:
 
 def with_words(registry: Registry, words: Mapping[str, str]) -> Registry:
     """The registry under these words; itself when there are none."""
-    return replace(registry, **dict(words)) if words else registry
+    if not words:
+        return registry
+    return replace(
+        registry,
+        assay=words.get("assay", registry.assay),
+        high_means=words.get("high_means", registry.high_means),
+    )
