@@ -139,7 +139,8 @@ def as_list(text: str, lookup: Lookup, *, is_lenient: bool = False) -> list[Entr
     is_phrase = first is not None and first.start() > 4 * lookup.longest + _LONG_PHRASE
     if is_lenient and _ARROW_SIGN.search(text) is None:
         return None
-    pieces, has_arrow = ([], False) if is_phrase else _top_level_pieces(text, lookup)
+    is_whole = first is None or is_phrase
+    pieces, has_arrow = ([], False) if is_whole else _top_level_pieces(text, lookup)
     if len(pieces) < 2:
         found = lookup.whole(text) if call else None
         return [Entry(text, found)] if found else _linked(text, lookup)
@@ -166,7 +167,10 @@ def _linked(text: str, lookup: Lookup) -> list[Entry] | None:
     """The entries of `TP53 - KRAS - BRAF`, `TP53 and KRAS` or `TP53 (0.9) KRAS (0.8)`."""
     if len(text) > 40 * (lookup.longest + 4):
         return None
-    if lookup.exact(text.split(" ", 1)[0].strip(PUNCTUATION)) is not None:
+    first, last = text.split(" ", 1)[0], text.rsplit(" ", 1)[-1]
+    # A last word of letters is no score, and most often a word of an explanation.
+    is_plain = last.isalpha() and lookup.exact(last) is None
+    if not is_plain and lookup.exact(first.strip(PUNCTUATION)) is not None:
         named = _all_names(_SCORE.sub(" ", text).split(), lookup)
         if len(named) > 1:
             return named
