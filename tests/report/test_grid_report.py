@@ -204,6 +204,9 @@ def test_probes_are_said_in_words_and_missing_ones_named(tmp_path: Path) -> None
     assert f"qwen/informed, named - shuffled: {signed(mean)} [" in words
     text = markdown(report)
     assert "Not played: blinded and shuffled-within-prior identifiers. Arms that need" in text
+    # What is added stands alone: settings are every feedback with all identifiers.
+    assert "--feedback full,none,permuted\n" in text
+    assert "--identifiers named,shuffled,blinded,shuffled-within-prior\n" in text
     table = tables_of(report)["Net by identifiers, with its 95 % interval"]
     assert table.columns == ("arm", "named", "shuffled", "leak")
 
