@@ -50,11 +50,8 @@ def test_a_history_too_long_for_the_server_is_shortened_and_counted(
     refused = [line for line in lines if line["answer"].get("overflow")]
     assert refused
     assert f"maximum context length is {SMALL} tokens" in refused[0]["answer"]["said"]
-    assert all(
-        line["answer"]["usage"]["tokens_in"] <= SMALL - TOKENS
-        for line in lines
-        if line not in refused
-    )
+    read = [line["answer"]["usage"]["tokens_in"] for line in lines if line not in refused]
+    assert max(read) <= SMALL
 
 
 def test_campaigns_of_a_server_that_goes_down_fail_and_are_played_again_when_it_is_back(
