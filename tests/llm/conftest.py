@@ -5,16 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from cads_agents.serving.recipes import words
 from tests.llm.server import BASE_URL_VARIABLE, CannotServe, Server
 
-pytest.importorskip("langchain_openai")
-
 SMALL = 1_024
 """Tokens of the server whose context is soon full."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _langchain() -> None:
+    try:
+        import langchain_openai  # noqa: F401
+    except ImportError as error:
+        no_server(f"LangChain is not installed: {error}")
+
+
+def no_server(why: str) -> NoReturn:
+    """Skip a test that needs a server; in CI, fail it."""
+    if os.environ.get("CI"):
+        pytest.fail(why)
+    pytest.skip(why)
 
 
 def _served(model: str, *flags: str) -> Iterator[Server]:
@@ -22,9 +36,7 @@ def _served(model: str, *flags: str) -> Iterator[Server]:
         server = Server(model, *flags)
         server.start()
     except CannotServe as error:
-        if os.environ.get("CI"):
-            pytest.fail(str(error))
-        pytest.skip(str(error))
+        no_server(str(error))
     try:
         yield server
     finally:
