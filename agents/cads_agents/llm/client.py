@@ -29,6 +29,7 @@ from cads_agents.llm.failures import (
     scrubbed,
 )
 from cads_agents.llm.model import build_model, is_openai_family, model_settings
+from cads_agents.llm.numbers import is_number
 from cads_agents.llm.objects import object_settings, secrets_of, url_of, without_own_retries
 from cads_agents.llm.pace import Pace
 from cads_agents.llm.prices import Price, price_of
@@ -342,8 +343,42 @@ def _is_dated(reported: str, asked: str) -> bool:
     return rest is not None and _DATED.fullmatch(rest) is not None
 
 
+def check_settings(
+    *,
+    timeout_s: float,
+    retries: int,
+    backoff_s: float,
+    longest_wait_s: float,
+    requests_per_second: float | None,
+    prices: Mapping[str, Any] | Price | None,
+    reported_as: Sequence[str],
+) -> None:
+    """Raise unless a client can be made of these, so that a run is refused before it begins.
+
+    Args:
+        timeout_s: This and all others as `Client` takes them.
+        retries: See there.
+        backoff_s: See there.
+        longest_wait_s: See there.
+        requests_per_second: See there.
+        prices: See there.
+        reported_as: See there.
+
+    Raises:
+        AgentError: Names the setting, what it holds and what was expected.
+    """
+    _check_positive(timeout_s, name="timeout_s")
+    Patience(retries=retries, backoff_s=backoff_s, longest_wait_s=longest_wait_s)
+    Pace(requests_per_second)
+    if prices is not None:
+        price_of("", prices=prices)
+    is_list = isinstance(reported_as, Sequence) and not isinstance(reported_as, (str, bytes))
+    if not is_list or not all(isinstance(name, str) for name in reported_as):
+        msg = f"reported_as is {quoted(reported_as)}; expected a list of names, such as [gpt-4o]."
+        raise AgentError(msg)
+
+
 def _check_positive(value: object, *, name: str) -> None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not 0 < value < 1e9:  # type: ignore[operator]
+    if not is_number(value) or not 0 < value < 1e9:
         msg = f"{name} is {quoted(value)}; expected a number above 0."
         raise AgentError(msg)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cads_agents.llm.client import Client, shared_client
+from cads_agents.llm.client import Client, check_settings, shared_client
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+
+    from cads_agents.llm.sampling import Sampling
 
 
 class ChatClient(Protocol):
@@ -46,13 +48,25 @@ class ChatClient(Protocol):
 class Connection:
     """The process's shared client for a model and its settings, from the first need on."""
 
-    def __init__(self, model: BaseChatModel | Mapping[str, Any], **settings: Any) -> None:
+    def __init__(
+        self,
+        model: BaseChatModel | Mapping[str, Any],
+        *,
+        sampling: Sampling,
+        **settings: Any,
+    ) -> None:
         """Keep what the client is made of.
 
         Args:
             model: A chat model, or settings as `model_settings` gives them.
-            **settings: As `Client` takes them.
+            sampling: As `Client` takes it.
+            **settings: As `check_settings` takes them.
+
+        Raises:
+            AgentError: A setting is not usable.
         """
+        check_settings(**settings)
+        settings["sampling"] = sampling
         self._model, self._settings = model, settings
         self._client: Client | None = None
 

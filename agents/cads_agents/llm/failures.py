@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from cads_agents.llm.numbers import is_number
 from cads_env.errors import AgentError, printable, quoted
 from cads_env.proposer import ProposerFailed
 from cads_env.values import plain_text, said
@@ -115,8 +116,7 @@ class Patience:
             raise AgentError(msg)
         for name in ("backoff_s", "longest_wait_s"):
             value = getattr(self, name)
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not is_number or not math.isfinite(value) or value < 0:
+            if not is_number(value) or value < 0:
                 msg = f"{name} is {quoted(value)}; expected seconds, 0 or more."
                 raise AgentError(msg)
 

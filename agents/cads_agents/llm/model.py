@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from cads_agents.llm.failures import scrubbed
+from cads_agents.llm.secrets import KEYLESS, check_json, check_secrets
 from cads_env.errors import AgentError, MissingExtraError, error_text, quoted, suggest
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-
-KEYLESS: Final = "EMPTY"
-"""The key that servers without keys are sent; the one literal key that a config may hold."""
 
 OPENAI_API: Final = "https://api.openai.com/v1"
 
@@ -38,11 +36,6 @@ _PROVIDERS: Final = frozenset(
 
 _BOUNDED: Final = {"anthropic": 0, "google_genai": 1, "groq": 0, "mistralai": 0}
 """What `max_retries` of these providers' classes must be for one request and no further one."""
-
-_SECRET: Final = re.compile(
-    r"api[-_]?key|secret|password|authorization|cookie|bearer|(?:access|auth|id)[-_]?token",
-    re.IGNORECASE,
-)
 
 
 def model_settings(model: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -69,7 +62,7 @@ def model_settings(model: str | Mapping[str, Any]) -> dict[str, Any]:
             msg = f"model has no setting {quoted(key)}. {suggest(str(key), _SETTINGS)}"
             raise AgentError(msg)
     _check_types(given)
-    _check_secrets(given)
+    check_secrets(given)
     name, provider = given["model"], given.get("provider")
     # A colon may belong to the name (qwen:7b); known providers alone stand before one.
     before, _, after = name.partition(":")
@@ -213,43 +206,14 @@ def _check_types(given: Mapping[str, Any]) -> None:
             raise AgentError(msg)
     for key in ("extra_body", "default_headers", "options"):
         if not isinstance(given.get(key, {}), Mapping):
-            msg = f"model's setting {key} is {quoted(given[key])}; expected a mapping."
+            msg = f"model's setting {key} is a {type(given[key]).__name__}; expected a mapping."
             raise AgentError(msg)
+        check_json(given.get(key, {}), name=key)
     url = given.get("base_url")
     if url is not None and not re.match(r"https?://[^/?#]", url):
-        msg = f"base_url is {quoted(url)}; expected an address such as http://127.0.0.1:8000/v1."
+        shown = quoted(re.sub(r".*@", "...@", url))
+        msg = f"base_url is {shown}; expected an address such as http://127.0.0.1:8000/v1."
         raise AgentError(msg)
-
-
-def _check_secrets(given: Mapping[str, Any]) -> None:
-    """Raise `AgentError` where a setting holds a key: settings are stored with every run."""
-    if given.get("api_key") not in (None, KEYLESS):
-        msg = (
-            "The settings of a model hold an API key; they are stored with every run. Put the key "
-            "into an environment variable and name it: `api_key_env: MY_KEY`."
-        )
-        raise AgentError(msg)
-    if "@" in urlsplit(given.get("base_url") or "").netloc:
-        msg = (
-            "base_url holds a user name or a password; settings are stored with every run. Put "
-            "the key into an environment variable and name it with `api_key_env`."
-        )
-        raise AgentError(msg)
-    for part in ("default_headers", "extra_body", "options"):
-        _check_names(given.get(part) or {}, where=part)
-
-
-def _check_names(values: Mapping[str, Any], *, where: str) -> None:
-    for name, value in values.items():
-        if _SECRET.search(str(name)) and value not in (None, "", KEYLESS):
-            msg = (
-                f"{where} has {quoted(name)}, which holds a secret; settings are stored with every "
-                "run. Use `api_key_env`, or build the chat model in Python and hand over the object"
-                "."
-            )
-            raise AgentError(msg)
-        if isinstance(value, Mapping):
-            _check_names(value, where=f"{where}.{name}")
 
 
 def _missing(provider: str, error: ImportError) -> MissingExtraError:

@@ -6,25 +6,55 @@ Knows LangChain's classes by their fields alone and imports none of them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from cads_agents.llm.model import KEYLESS, is_openai_family
+from cads_agents.llm.model import is_openai_family
+from cads_agents.llm.secrets import KEYLESS
+
+_MOST_PARTS: Final = 50
+"""Parts of a chain that are looked at."""
 
 
 def object_settings(model: Any) -> dict[str, Any]:
-    """The settings of a chat model that was built elsewhere: `class`, `model`, `base_url`."""
-    name = next(
-        (
-            value
-            for field in ("model_name", "model", "model_id", "repo_id")
-            if isinstance(value := getattr(model, field, None), str) and value
-        ),
-        type(model).__name__,
+    """The settings of a chat model that was built elsewhere: `class`, `model`, `base_url`.
+
+    A model with bound arguments or retries is called as the model inside.
+    """
+    inside = parts_of(model)
+    named = (
+        value
+        for one in inside
+        for field in ("model_name", "model", "model_id", "repo_id")
+        if isinstance(value := getattr(one, field, None), str) and value
     )
+    name = next(named, type(model).__name__)
     about = {"class": f"{type(model).__module__}.{type(model).__qualname__}", "model": name}
+    url = next(filter(None, map(_own_url, inside)), None)
+    return about | ({"base_url": _bare(url)} if url else {})
+
+
+def parts_of(model: Any) -> list[Any]:
+    """A chat model and those inside it: LangChain's wrappers hold others.
+
+    Their fields are `bound` (arguments, retries), `runnable` and `fallbacks`, `first`, `middle`
+    and `last` (chains).
+    """
+    found: list[Any] = []
+    waiting = [model]
+    while waiting and len(found) < _MOST_PARTS:
+        one = waiting.pop(0)
+        found.append(one)
+        for field in ("bound", "runnable", "fallbacks", "first", "middle", "last"):
+            inner = vars(one).get(field) if hasattr(one, "__dict__") else None
+            if inner is not None:
+                waiting += inner if isinstance(inner, (list, tuple)) else [inner]
+    return found
+
+
+def _own_url(model: Any) -> str | None:
     url = getattr(model, "openai_api_base", None) or getattr(model, "base_url", None)
-    return about | ({"base_url": _without_user(url)} if isinstance(url, str) else {})
+    return url if isinstance(url, str) else None
 
 
 def without_own_retries(model: Any) -> Any:
@@ -37,24 +67,24 @@ def without_own_retries(model: Any) -> Any:
 
 def secrets_of(model: Any) -> tuple[str, ...]:
     """Every secret that a chat model holds, so that no message repeats one."""
-    found: list[object] = [getattr(getattr(model, "root_client", None), "api_key", None)]
-    for name in type(model).model_fields:
-        value: Any = getattr(model, name, None)
-        if hasattr(value, "get_secret_value"):
-            found.append(value.get_secret_value())
-        elif name in ("default_headers", "default_query") and isinstance(value, Mapping):
-            found.extend(value.values())
+    found: list[object] = []
+    for one in parts_of(model):
+        found.append(getattr(getattr(one, "root_client", None), "api_key", None))
+        for name in getattr(type(one), "model_fields", ()):
+            value: Any = getattr(one, name, None)
+            if hasattr(value, "get_secret_value"):
+                found.append(value.get_secret_value())
+            elif name in ("default_headers", "default_query") and isinstance(value, Mapping):
+                found.extend(value.values())
     return tuple({one for one in found if isinstance(one, str) and one != KEYLESS})
 
 
 def url_of(model: Any, about: Mapping[str, Any]) -> str:
-    """The address that is asked, without a user's name or password; for messages and prices."""
+    """The address that is asked, without a user's name, a password or a query; for messages."""
     url = getattr(getattr(model, "root_client", None), "base_url", None) or about.get("base_url")
-    return (
-        _without_user(str(url)).rstrip("/") if url else f"its {about.get('provider', 'provider')}"
-    )
+    return _bare(str(url)).rstrip("/") if url else f"its {about.get('provider', 'provider')}"
 
 
-def _without_user(url: str) -> str:
+def _bare(url: str) -> str:
     parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any, Final
 
 from cads_agents.llm.aliases import load_aliases
@@ -85,6 +86,13 @@ def whole_model(model: Any, options: Mapping[str, Any]) -> Any:
                 "its own settings."
             )
             raise AgentError(msg)
+        if isinstance(model, type) or not callable(getattr(model, "invoke", None)):
+            msg = (
+                f"model is a {type(model).__name__}; expected a LangChain chat model (an object, "
+                "not its class), a name such as 'openai:gpt-4o-mini', or a mapping such as {model: "
+                "NAME, base_url: URL}."
+            )
+            raise AgentError(msg)
         return model
     given = {"model": model} if isinstance(model, str) else dict(model)
     return model_settings(given | beside)
@@ -110,7 +118,12 @@ def checked_sampling(options: Mapping[str, Any]) -> Sampling:
 
 
 def check_play(
-    *, attempts: int | None, overflow: str, context_tokens: int | None, max_tokens: int
+    *,
+    attempts: int | None,
+    overflow: str,
+    context_tokens: int | None,
+    max_tokens: int,
+    seed: int | None,
 ) -> None:
     """Raise unless the options that steer a round are in their ranges.
 
@@ -125,6 +138,9 @@ def check_play(
         raise AgentError(msg)
     if overflow not in OVERFLOW_RULES:
         msg = f"overflow is {quoted(overflow)}. {suggest(str(overflow), OVERFLOW_RULES)}"
+        raise AgentError(msg)
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral)):
+        msg = f"seed is {quoted(seed)}; expected a whole number, or null for the campaign's own."
         raise AgentError(msg)
     if context_tokens is None:
         return

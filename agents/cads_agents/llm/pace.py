@@ -5,10 +5,10 @@ One `Pace` belongs to one client. Its waits end at once when the client is stopp
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 
+from cads_agents.llm.numbers import is_number
 from cads_env.errors import AgentError, quoted
 
 
@@ -30,8 +30,7 @@ class Pace:
         """
         rate = requests_per_second
         if rate is not None:
-            is_number = isinstance(rate, (int, float)) and not isinstance(rate, bool)
-            if not is_number or not math.isfinite(rate) or rate <= 0:
+            if not is_number(rate) or rate <= 0:
                 msg = f"requests_per_second is {quoted(rate)}; expected a number above 0, or null."
                 raise AgentError(msg)
         self._gap_s = 1.0 / rate if rate is not None else 0.0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib import resources
@@ -16,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from cads_agents.llm.model import is_local
+from cads_agents.llm.numbers import is_number
 from cads_env.errors import AgentError, quoted, suggest
 from cads_env.values import load_yaml
 
@@ -51,8 +51,7 @@ class Price:
             value = getattr(self, name)
             if value is None and name == "cached":
                 continue
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not is_number or not math.isfinite(value) or value < 0:
+            if not is_number(value) or value < 0:
                 msg = (
                     f"prices.{name} is {quoted(value)}; expected dollars per million tokens, 0 or "
                     "more."

@@ -71,7 +71,7 @@ class LLMProposer:
         longest_wait_s: float = 60.0,
         requests_per_second: float | None = None,
         prices: Mapping[str, Any] | None = None,
-        reported_as: Sequence[str] = (),
+        reported_as: str | Sequence[str] = (),
         client: ChatClient | None = None,
         seed: int | None = None,
         journal: Journal | None = None,
@@ -124,6 +124,7 @@ class LLMProposer:
             overflow=overflow,
             context_tokens=context_tokens,
             max_tokens=max_tokens,
+            seed=seed,
         )
         self._attempts, self._overflow = attempts, overflow
         self._guided = guided_kind(guided)
@@ -146,7 +147,8 @@ class LLMProposer:
             longest_wait_s=longest_wait_s,
             requests_per_second=requests_per_second,
             prices=prices,
-            reported_as=tuple(reported_as),
+            # A single name is a list of one.
+            reported_as=(reported_as,) if isinstance(reported_as, str) else reported_as,
         )
         self._seed, self._journal = seed, journal
         # What the server once refused as too long is not sent again in this campaign.

@@ -7,11 +7,11 @@ chat model and no file.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
+from cads_agents.llm.numbers import is_number
 from cads_env.errors import AgentError, quoted, suggest
 
 _SEED_BITS: Final = 31
@@ -44,7 +44,7 @@ class Sampling:
             value = getattr(self, name)
             if value is None:
                 continue
-            is_inside = _is_number(value) and low <= value <= high
+            is_inside = is_number(value) and low <= value <= high
             if not is_inside or (name == "top_p" and value == 0):
                 msg = (
                     f"sampling.{name} is {quoted(value)}; expected a number from {low:g} to "
@@ -105,9 +105,3 @@ def generation_seed(base: int, *, round: int, attempt: int) -> int:
     text = f"cads-generation-1:{base}:{round}:{attempt}"
     digest = hashlib.sha256(text.encode("ascii")).digest()
     return int.from_bytes(digest[:8], "big") >> (64 - _SEED_BITS)
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return math.isfinite(value)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cads_agents import LLMProposer
 from cads_agents.llm.client import Client, shared_client
 from cads_agents.llm.failures import ContextOverflow, ModelFailed
 from cads_env.errors import AgentError, MissingExtraError
@@ -520,3 +521,30 @@ def test_a_proxy_shows_its_faults_and_counts_what_went_through(server: FakeServe
     assert (len(first["retries"]), len(second["retries"])) == (0, 1)
     assert sum(proxy.requests.values()) == sum(server.requests.values()) == 3
     assert sum(proxy.completed.values()) == 2
+
+
+def _chat_openai(url: str, key: str) -> Any:
+    from langchain_openai import ChatOpenAI
+
+    return ChatOpenAI(model="fake", base_url=url, api_key=key)
+
+
+def test_a_wrapped_chat_model_is_known_and_scrubbed_as_the_one_inside() -> None:
+    key = "plain-password-77"
+    faults = [Fault(kind="status", status=400, said=f"bad key {key}")]
+    with FakeServer(faults=faults) as server:
+        inside = _chat_openai(server.url, key)
+        client = Client(inside.with_retry(stop_after_attempt=1), retries=0)
+        assert client.name == "fake"
+        assert client.settings["model"]["base_url"] == server.url
+        with pytest.raises(ModelFailed, match=r"bad key \[key\]") as caught:
+            client.complete(MESSAGES, seed=1)
+        assert key not in str(caught.value)
+        assert client.complete(MESSAGES, seed=1)["model"] == "fake"
+
+
+def test_a_single_reported_name_is_a_list_of_one() -> None:
+    with FakeServer(answer=lambda _: {"model": "renamed"}) as server:
+        settings = {"model": "fake", "base_url": server.url}
+        agent = LLMProposer(settings, reported_as="renamed")
+        assert agent._client.complete(MESSAGES, seed=1)["model"] == "renamed"
