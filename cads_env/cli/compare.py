@@ -13,8 +13,9 @@ from rich.text import Text
 
 from cads_env.cli.arguments import parse_seeds
 from cads_env.cli.terminal import OUT
-from cads_env.errors import RunError
+from cads_env.errors import RunError, printable
 from cads_env.report.terminal import detectable_words, run_table
+from cads_env.report.wording import visible
 from cads_env.run.combine import merge as merge_runs
 from cads_env.run.combine import split as split_run
 from cads_env.run.compare import Comparison
@@ -72,7 +73,7 @@ def compare(
     )
     OUT.print(_table(found))
     for line in _notes(found):
-        OUT.print(line, markup=False, highlight=False)
+        OUT.print(printable(line), markup=False, highlight=False)
 
 
 def _sorted_out(words: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
@@ -126,7 +127,7 @@ def _table(found: Comparison) -> Table:
     for row in found.rows:
         estimate = row.contrast.estimate
         cells = [
-            row.contrast.name,
+            visible(row.contrast.name, 200),
             "-" if math.isnan(estimate.mean) else f"{estimate.mean:+.2f}",
             "-" if math.isnan(estimate.low) else f"{estimate.low:.2f}, {estimate.high:.2f}",
             str(row.shared),

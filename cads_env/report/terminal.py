@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cads_env.errors import printable
 from cads_env.inference import DETECTABLE_FACTOR, Estimate, t_detectable
 from cads_env.report.badge import badge_line, badge_warning
 from cads_env.report.verdict import (
@@ -61,7 +62,11 @@ def run_table(result: RunResult) -> RenderableType:
         f"{bound_words(certificate)}"
     )
     table = Table(
-        title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False
+        title=Text(printable(title)),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 0),
+        pad_edge=False,
     )
     table.add_column("arm", overflow="fold", min_width=10)
     for column in ("true", "false", "FDR<", "twin", "net", "95 %", "norm", "reach", "det."):
@@ -73,13 +78,13 @@ def run_table(result: RunResult) -> RenderableType:
     cells = [number(result.reference), "", "", number(result.twin), f"{spread:+.2f}"]
     table.add_section()
     table.add_row("reference*", *cells, "", whole, "", "", style="dim")
-    return Group(table, *(Text(line) for line in _notes(result)))
+    return Group(table, *(Text(printable(line)) for line in _notes(result)))
 
 
 def _cells(arm: ArmResult) -> list[str]:
     net = arm.net
     return [
-        arm.arm,
+        visible(arm.arm),
         number(arm.true),
         number(arm.false),
         number(arm.fdr_bound, 3) if arm.n else "-",
@@ -157,7 +162,7 @@ def _notes(result: RunResult) -> list[str]:
 
 
 def _counts_by_arm(result: RunResult) -> str:
-    return "n = " + ", ".join(f"{arm.n} ({name})" for name, arm in result.arms.items())
+    return "n = " + ", ".join(f"{arm.n} ({visible(name)})" for name, arm in result.arms.items())
 
 
 def detectable_words(estimates: Sequence[Estimate]) -> str:

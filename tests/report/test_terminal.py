@@ -86,3 +86,12 @@ def test_few_units_are_not_said_to_have_the_power_of_many(run: RunResult) -> Non
 def test_many_counts_are_told_in_part(count: int) -> None:
     estimates = [paired_t([float(i % 3) for i in range(n)]) for n in range(4, 4 + count)]
     assert f"and more at {count - 3} other counts" in detectable_words(estimates)
+
+
+def test_no_name_of_an_arm_moves_the_terminal(tmp_path: Path) -> None:
+    arms = {"\x1b[2J\x07a": "prior", "\u202ea": "random"}
+    result = play(arms, tmp_path / "run")
+    for table in (run_table(result), _table(compare(tmp_path / "run"))):
+        text = shown(table)
+        assert all(x.isprintable() for x in text.replace("\n", ""))
+        assert r"\x1b[2J" in "".join(line.split("  ")[0].strip() for line in text.splitlines())
