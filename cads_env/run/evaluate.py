@@ -16,7 +16,7 @@ import numpy as np
 
 from cads_env.campaign import open_screen
 from cads_env.certificate import Certificate
-from cads_env.errors import AgentError, RunError, suggest
+from cads_env.errors import AgentError, RunError, quoted, suggest
 from cads_env.panel import Panel
 from cads_env.proposer import Proposer, ProposerFailed
 from cads_env.protocol import Feedback, Protocol, load_protocol
@@ -172,6 +172,7 @@ def prepare(
             f"Unknown identifiers mode {identifiers!r}. {suggest(str(identifiers), RELABEL_MODES)}"
         )
         raise RunError(msg)
+    _check_told_apart(specs)
     _check_before_first_read(specs, rules, panel, numbers, identifiers)
     plan = Plan(
         specs=specs,
@@ -259,6 +260,21 @@ def _check_seeds(seeds: Iterable[int]) -> list[int]:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _check_told_apart(specs: Sequence[AgentSpec]) -> None:
+    """Refuse arms whose traces are one folder where a file system ignores case."""
+    names: dict[str, str] = {}
+    for spec in specs:
+        if not spec.accepts("journal"):
+            continue
+        other = names.setdefault(spec.name.casefold(), spec.name)
+        if other != spec.name:
+            msg = (
+                f"The arms {quoted(other)} and {quoted(spec.name)} differ in upper and lower case "
+                "alone, so on many file systems their traces would be one. Name them apart."
+            )
+            raise AgentError(msg)
 
 
 def _check_before_first_read(

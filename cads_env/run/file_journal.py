@@ -60,9 +60,11 @@ class FileJournal(CampaignJournal):
                 self._reading = self._path.open("rb")
                 return exchanges(self._reading)
         except OSError as error:
-            msg = f"A trace cannot be read: {error_text(error)}."
-            raise RunError(msg) from error
-        return iter(())
+            failure = error
+        else:
+            return iter(())
+        refusal = _unusable("read", failure)
+        raise refusal
 
     def _put(self, line: bytes) -> None:
         try:
@@ -74,8 +76,11 @@ class FileJournal(CampaignJournal):
                 rest = rest[self._handle.write(rest) :]
             self._sync(self._handle.fileno())
         except OSError as error:
-            msg = f"A trace cannot be written: {error_text(error)}."
-            raise RunError(msg) from error
+            failure = error
+        else:
+            return
+        refusal = _unusable("written", failure)
+        raise refusal
 
     def _sync(self, file: int) -> None:
         last = self._synced
@@ -97,6 +102,16 @@ class FileJournal(CampaignJournal):
                 if handle is not None:
                     handle.close()
             self._handle = self._reading = self._synced = None
+
+
+def _unusable(what: str, error: OSError) -> RunError:
+    """What an agent may see of an error; raised where the error itself, with its path, is gone.
+
+    Args:
+        what: What could not be done with the trace.
+        error: Why.
+    """
+    return RunError(f"A trace cannot be {what}: {error_text(error)}.")
 
 
 def _locked(path: Path) -> FileIO:

@@ -10,34 +10,45 @@ from __future__ import annotations
 import datetime
 import io
 import json
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
 from weakref import WeakKeyDictionary
 
-from cads_env.errors import (
-    AgentError,
-    InvariantError,
-    RecordError,
-    ReplayError,
-    RunError,
-    readable,
-)
+from cads_env.errors import AgentError, InvariantError, RecordError, ReplayError, RunError
 from cads_env.proposer import ProposerFailed
 from cads_env.run.differing import first_difference
+from cads_env.run.exchange_json import (
+    Answer,
+    answer_json,
+    check_length,
+    failed_json,
+    place_of,
+    request_json,
+)
 from cads_env.run.executors.stopping import RunStopped, Stop
 from cads_env.run.meter import NOTHING_SPENT, Meter, spent_of
-from cads_env.run.traces import Exchange, RoundCounter, canonical, exchanges, sha256_text
+from cads_env.run.traces import Exchange, RoundCounter, exchanges, sha256_text
 from cads_env.values import said
 
 Mode = Literal["live", "replay"]
 
-_NAMED: Final = ("round", "attempt")
-"""Keys of a request that a message names."""
 _START_OVER: Final = (
     "The agent, its options or the registry changed since. Put back what the run began with, or "
     "start a new folder."
+)
+
+
+_OVER: Final = "The campaign of this journal is over; every campaign has a journal of its own."
+_NOT_ITS_TURN: Final = (
+    "Another exchange of this campaign is under way. Ask one thing at a time: what is asked at "
+    "once comes in another order each time, and could not be replayed."
+)
+_STILL_ASKING: Final = (
+    "The campaign ended while an exchange of it was under way. Wait for every answer, or end what "
+    "asks for it, before the last proposal is returned."
 )
 
 
@@ -52,8 +63,7 @@ class Ticket:
         """The answer to a request; see `cads_env.proposer.Journal`."""
         journal = _of_ticket.get(self)
         if journal is None:
-            msg = "The campaign of this journal is over; every campaign has a journal of its own."
-            raise AgentError(msg)
+            raise AgentError(_OVER)
         return journal.exchange(request, answer)
 
 
@@ -61,7 +71,10 @@ _of_ticket: WeakKeyDictionary[Ticket, CampaignJournal] = WeakKeyDictionary()
 
 
 class CampaignJournal(ABC):
-    """Keeps and gives back the exchanges of one campaign; used by one thread.
+    """Keeps and gives back the exchanges of one campaign, one at a time.
+
+    An agent may ask from threads of its own, but not two things at once: in which order they came
+    would be another one each time, and the campaign could not be played again.
 
     Attributes:
         spent: What this campaign has spent in this attempt.
@@ -83,6 +96,9 @@ class CampaignJournal(ABC):
         self._n = 0
         self._rounds = RoundCounter()
         self._broken: BaseException | None = None
+        self._unanswered: tuple[str, BaseException] | None = None
+        self._turn, self._keeping = threading.Lock(), threading.Lock()
+        self._is_over = False
         self.spent = NOTHING_SPENT
         self.ticket = Ticket()
         _of_ticket[self.ticket] = self
@@ -116,21 +132,31 @@ class CampaignJournal(ABC):
 
         Raises:
             ProposerFailed: `answer` raised it, now or when it was recorded.
+            AgentError: It is not this campaign's turn to ask, or the agent went on without an
+                answer.
             ReplayError: Another request is recorded here, or none when nothing may be asked.
             RecordError: The record is damaged.
             RunStopped: The run is to end.
         """
+        if not self._turn.acquire(blocking=False):
+            self._broken = self._broken or AgentError(_NOT_ITS_TURN)
+            raise AgentError(_NOT_ITS_TURN)
         try:
+            if self._broken is not None:
+                raise self._broken
             return self._exchange(request, answer)
         except (ReplayError, RecordError, RunError, RunStopped) as error:
             # An agent that goes on in spite of it must not have its campaign scored.
             self._broken = self._broken or error
             raise
+        finally:
+            self._turn.release()
 
     def _exchange(
         self, request: Mapping[str, Any], answer: Callable[[], Mapping[str, Any]]
     ) -> Mapping[str, Any]:
-        text = _canonical(request)
+        text = request_json(request)
+        self._check_answered(text)
         self._open()
         if self._next is not None:
             self._check_same(self._next, request, text)
@@ -140,7 +166,7 @@ class CampaignJournal(ABC):
                 return known
         if self._mode == "replay":
             msg = (
-                f"{_place(request)}: the record ends before this request, and a replay asks "
+                f"{place_of(request)}: the record ends before this request, and a replay asks "
                 f"nothing. {_START_OVER}"
             )
             raise ReplayError(msg)
@@ -160,7 +186,7 @@ class CampaignJournal(ABC):
             return
         where = first_difference(there.request, json.loads(text)) or "the sign of a zero"
         msg = (
-            f"{_place(request)}: the record of this campaign holds another request here; they "
+            f"{place_of(request)}: the record of this campaign holds another request here; they "
             f"differ first in {where}. {_START_OVER}"
         )
         raise ReplayError(msg)
@@ -196,28 +222,60 @@ class CampaignJournal(ABC):
     ) -> Mapping[str, Any]:
         started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         began = time.perf_counter()
-        given: object = None
+        given: Answer | None = None
         failure: ProposerFailed | None = None
+        # Until it is kept: whatever comes between is no answer.
+        self._unanswered = (text, AgentError("it was not kept"))
         try:
-            given = answer()
+            given = answer_json(answer())
         except ProposerFailed as error:
             failure = error
+        except BaseException as error:
+            self._unanswered = (text, error)
+            raise
         seconds = round(time.perf_counter() - began, 4)
-        told = _answer_json(given) if failure is None else _failed_json(failure)
-        outcome = f'"answer":{told}' if failure is None else told
+        told = failed_json(failure) if failure is not None else ""
+        outcome = f'"answer":{given.text}' if given is not None else told
+        check_length(len(text) + len(outcome), "An exchange")
         line = (
             f'{{"n":{self._n},"request":{text},"request_sha256":"{sha256_text(text)}",{outcome},'
             f'"started":"{started}","seconds":{seconds}}}\n'
         )
-        self._put(line.encode("ascii"))
+        self._keep(line.encode("ascii"))
+        self._count(request, None if given is None else given.value)
+        if given is None:
+            # Through JSON, so that a failure now and a recorded one are the same.
+            raise ProposerFailed(json.loads(f"{{{told}}}")["failed"]) from failure
+        return given.value
+
+    def _keep(self, line: bytes) -> None:
+        """Keep a line, unless the campaign ended while it was waited for."""
+        with self._keeping:
+            if self._is_over:
+                raise AgentError(_OVER)
+            self._put(line)
         self._n += 1
-        # Through JSON, so that a live answer and a recorded one are the same.
-        if failure is not None:
-            self._count(request, None)
-            raise failure
-        back: dict[str, Any] = json.loads(told)
-        self._count(request, back)
-        return back
+        self._unanswered = None
+
+    def _check_answered(self, text: str | None) -> None:
+        """Raise when the last request got no answer and something else follows it.
+
+        Args:
+            text: The request that follows; None at the end of the campaign.
+
+        Raises:
+            AgentError: It did; a replay, which has no answer either, could not go that way.
+        """
+        if self._unanswered is None or self._unanswered[0] == text:
+            return
+        error = self._unanswered[1]
+        msg = (
+            f"A request got no answer ({type(error).__name__}: {said(error)}), and the agent went "
+            "on without one, which no record tells. Ask the same again, or raise ProposerFailed "
+            "in `answer` where the world outside broke."
+        )
+        self._broken = self._broken or AgentError(msg)
+        raise self._broken
 
     def _count(self, request: Mapping[str, Any], answer: Mapping[str, Any] | None) -> None:
         spent = spent_of(answer, is_new_round=self._rounds.is_new(request))
@@ -234,22 +292,33 @@ class CampaignJournal(ABC):
         Raises:
             ReplayError: The campaign asked for less than is recorded, or a request was refused.
             RecordError: The record is damaged.
+            AgentError: Something else broke the rules of the journal, and the agent went on.
             RunStopped: The run is to end.
         """
+        # Not given back: nothing is asked after the end.
+        is_free = self._turn.acquire(blocking=False)
         try:
-            if self._broken is not None:
+            # What broke a rule of ours tells less than what the agent itself broke with.
+            if self._broken is not None and (
+                failure is None or not isinstance(self._broken, AgentError)
+            ):
                 raise self._broken
             if failure is None:
+                if not is_free:
+                    raise AgentError(_STILL_ASKING)
+                self._check_answered(None)
                 self._check_all_asked()
         finally:
             _of_ticket.pop(self.ticket, None)
-            self._let_go()
+            with self._keeping:
+                self._is_over = True
+                self._let_go()
 
     def _check_all_asked(self) -> None:
         self._open()
         if self._next is not None:
             msg = (
-                f"{_place(self._next.request)}: the record of this campaign holds this request, "
+                f"{place_of(self._next.request)}: the record of this campaign holds this request, "
                 f"which was not asked for any more. {_START_OVER}"
             )
             raise ReplayError(msg)
@@ -282,49 +351,3 @@ class MemoryJournal(CampaignJournal):
 
     def _let_go(self) -> None:
         self._before = b""
-
-
-def _canonical(request: object) -> str:
-    try:
-        if isinstance(request, Mapping):
-            return canonical(dict(request))
-    except (TypeError, ValueError, RecursionError) as error:
-        msg = f"A request to the journal is no JSON: {error}. Hand over plain values."
-        raise AgentError(msg) from error
-    msg = f"A request to the journal is a {type(request).__name__}; expected a mapping."
-    raise AgentError(msg)
-
-
-def _answer_json(answer: object) -> str:
-    try:
-        if isinstance(answer, Mapping):
-            return json.dumps(
-                dict(answer), ensure_ascii=True, allow_nan=False, separators=(",", ":")
-            )
-    except (TypeError, ValueError, RecursionError) as error:
-        msg = f"An answer to the journal is no JSON: {error}. Hand over plain values."
-        raise AgentError(msg) from error
-    msg = f"An answer to the journal is a {type(answer).__name__}; expected a mapping."
-    raise AgentError(msg)
-
-
-def _failed_json(failure: ProposerFailed) -> str:
-    """A failure with what went wrong on the way, where the proposer tells it as `errors`."""
-    try:
-        # Whole: what is cut once must not be cut again when it is replayed.
-        reason = json.dumps(str(failure), ensure_ascii=True)
-    # Somebody's __str__ raises whatever it likes.
-    except Exception:
-        reason = json.dumps(said(failure), ensure_ascii=True)
-    errors = getattr(failure, "errors", ())
-    try:
-        told = canonical(list(errors)) if errors else ""
-    except (TypeError, ValueError, RecursionError):
-        told = ""
-    return f'"failed":{reason}' + (f',"errors":{told}' if told else "")
-
-
-def _place(request: Mapping[str, Any]) -> str:
-    """Where in its campaign a request stands, as far as it says it."""
-    told = [f"{name} {readable(str(request[name]))[:40]}" for name in _NAMED if name in request]
-    return ", ".join(told).capitalize() or "An exchange"

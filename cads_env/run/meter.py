@@ -6,7 +6,7 @@ of themselves, and never decides what a campaign is.
 
 from __future__ import annotations
 
-import math
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,8 @@ from cads_env.errors import RunError, quoted
 from cads_env.run.executors.stopping import RunStopped
 
 _COUNTED: Final = ("tokens_in", "tokens_out", "tokens_cached", "cost")
+_MOST: Final = 2**63
+"""A larger count of tokens, or cost, is none."""
 
 
 class Spent(NamedTuple):
@@ -79,7 +81,8 @@ def spent_of(answer: Mapping[str, Any] | None, *, is_new_round: bool) -> Spent:
 def _count(usage: object, name: str) -> float:
     value = usage.get(name, 0) if isinstance(usage, Mapping) else 0
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if is_number and math.isfinite(value) and value > 0 else 0
+    # A comparison, since isfinite fails on whole numbers beyond what a float holds.
+    return value if is_number and 0 < value <= _MOST else 0
 
 
 class Meter:
@@ -147,7 +150,7 @@ def _limit(value: Any, name: str) -> Any:
     if value is None:
         return None
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value <= 0:
+    if not is_number or not 0 < value <= sys.float_info.max:
         msg = f"{name}={quoted(value)} is no limit; expected a number above 0, or None for none."
         raise RunError(msg)
     return value

@@ -230,7 +230,7 @@ def _journalled(journal: CampaignJournal, key: Mapping[str, Any]) -> Iterator[No
     finally:
         try:
             journal.end(failure)
-        except (ReplayError, RecordError, RunError) as error:
+        except (ReplayError, RecordError, RunError, AgentError) as error:
             msg = f"Campaign {tuple(key.values())} ({journal.where}): {error}"
             raise type(error)(msg) from error
 

@@ -135,7 +135,7 @@ def replay(
         campaigns=len(keys),
         traces=len(trace_files(place)),
         mismatches=tuple(m for m in mismatches if m is not None),
-        notes=tuple(_notes(run.manifest, specs)),
+        notes=tuple(_notes(run.manifest, plan)),
     )
 
 
@@ -285,12 +285,14 @@ def _first(there: Sequence[Line], here: Sequence[Mapping[str, Any]]) -> str | No
     return None
 
 
-def _notes(manifest: Mapping[str, Any], specs: Sequence[AgentSpec]) -> Iterator[str]:
+def _notes(manifest: Mapping[str, Any], plan: Plan) -> Iterator[str]:
     """What changed since the run without deciding by itself that its rows do."""
     there, here = (of["versions"].get("cads-env") for of in (manifest, environment()))
     if there != here:
         yield f"The run is of cads-env {there}, this is {here}."
-    for entry, spec in zip(manifest["config"]["agents"], specs, strict=True):
+    if manifest.get("protocol_hash") != plan.protocol.hash:
+        yield "The protocol in the manifest is not the one whose hash stands beside it."
+    for entry, spec in zip(manifest["config"]["agents"], plan.specs, strict=True):
         known = entry.get("code_sha256")
         if known is not None and known != spec.code_sha256:
             yield f"The code of arm {spec.name!r} is not that of the run ({entry.get('source')})."

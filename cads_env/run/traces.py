@@ -88,8 +88,8 @@ def _quoted(name: str) -> str:
     """A name as a part of a path; long ones are cut and told apart by a hash."""
     text = quote(name, safe="", errors="surrogatepass")
     if not text.strip("."):
-        # These would be folders of the file system's own.
-        text = text.replace(".", "%2E")
+        # These would be folders of the file system's own; nothing else is quoted as a lone "%".
+        text = text.replace(".", "%2E") or "%"
     if len(text) <= _LONGEST_NAME:
         return text
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
@@ -103,7 +103,9 @@ def trace_files(folder: Path) -> list[Path]:
         folder: Of the run; one without traces has none.
     """
     found = (folder / TRACES).glob("*/*.jsonl")
-    return sorted((p for p in found if not is_partial(p)), key=lambda p: p.as_posix())
+    # A pipe would never end.
+    paths = (p for p in found if not is_partial(p) and p.is_file())
+    return sorted(paths, key=lambda p: p.as_posix())
 
 
 def read_trace(path: Path) -> Iterator[Exchange]:
@@ -163,7 +165,7 @@ def _next_numbers(last: Exchange | None) -> tuple[int, ...]:
 def _exchange(raw: bytes) -> Exchange | None:
     """What a line holds; None when it is no exchange."""
     try:
-        row = json.loads(raw, parse_constant=refuse_constant)
+        row = json.loads(raw, parse_constant=refuse_constant, object_pairs_hook=distinct_names)
         request, sha256 = row["request"], row["request_sha256"]
         n, started, seconds = row["n"], row["started"], row["seconds"]
         answer, failed, errors = row.get("answer"), row.get("failed"), row.get("errors", [])
@@ -183,6 +185,19 @@ def _exchange(raw: bytes) -> Exchange | None:
     if not is_right:
         return None
     return Exchange(n, request, sha256, answer, failed, tuple(errors), started, float(seconds))
+
+
+def distinct_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, every name of which stands there once.
+
+    Raises:
+        ValueError: One stands there twice: what is hashed and what is read could differ.
+    """
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        msg = "a name stands twice in one object"
+        raise ValueError(msg)
+    return value
 
 
 def append_to_trace(path: Path, lines: bytes) -> None:

@@ -290,6 +290,8 @@ def test_a_line_too_long_for_an_exchange_is_refused(
         ("a b:c\\d", "a%20b%3Ac%5Cd"),
         ("v2.5", "v2.5"),
         ("\ud800", "%ED%A0%80"),
+        ("", "%"),
+        ("%", "%25"),
     ],
 )
 def test_an_arm_is_one_folder_whatever_its_name(arm: str, name: str, tmp_path: Path) -> None:

@@ -240,12 +240,14 @@ def test_changed_code_is_noted_and_changed_registries_are_refused(copy: Path) ->
     manifest = json.loads((copy / "manifest.json").read_text())
     manifest["config"]["agents"][0]["code_sha256"] = "0" * 64
     manifest["versions"]["cads-env"] = "0.0.0"
+    manifest["protocol_hash"] = "1" * 64
     (copy / "manifest.json").write_text(json.dumps(manifest))
     found = again(copy)
     assert found.byte_identical
-    assert len(found.notes) == 2
+    assert len(found.notes) == 3
     assert "of cads-env 0.0.0" in found.notes[0]
-    assert "code of arm 'asks/thin' is not that of the run" in found.notes[1]
+    assert "protocol in the manifest is not the one" in found.notes[1]
+    assert "code of arm 'asks/thin' is not that of the run" in found.notes[2]
     with pytest.raises(RegistryError, match="Registry 'tiny' has changed since the run began"):
         again(copy, registry=tiny_registry(m=50))
     with pytest.raises(RunError, match="played on tiny, but registry= gives other"):

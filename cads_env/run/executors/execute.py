@@ -140,8 +140,9 @@ def _in_threads(
         while out:
             out -= crew.landed(out)
         raise
-    except BaseException as error:
-        out = crew.stop(f"{type(error).__name__}: {error}", out)
+    except BaseException:
+        # An agent may hear the reason, so it tells nothing of the campaign that broke.
+        out = crew.stop("the run ends early", out)
         # What is complete in spite of it is kept; what ended for the same reason has been told.
         while out:
             for handle in crew.landed(out):
