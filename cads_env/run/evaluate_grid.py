@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cads_env.certificate import Certificate
-from cads_env.errors import RunError
+from cads_env.errors import RunError, quoted
 from cads_env.panel import Panel
 from cads_env.protocol import Protocol, load_protocol
 from cads_env.run.agents import resolve_agents
@@ -32,7 +32,7 @@ from cads_env.run.meter import Meter
 from cads_env.run.plan import Plan
 from cads_env.run.playing import Progress, check_ready
 from cads_env.run.result import RunResult
-from cads_env.run.settings import Setting, protocol_of
+from cads_env.run.settings import Setting, is_name, protocol_of
 
 _LOOK_S = 0.2
 """Seconds between two looks for an interrupt while threads play."""
@@ -88,6 +88,10 @@ def evaluate_grid(
     names = [setting.name for setting in settings]
     if not names or len(set(names)) != len(names):
         msg = f"The settings {names!r} are none, or two have one name; see settings_of."
+        raise RunError(msg)
+    odd = [name for name in names if not is_name(name)]
+    if odd:
+        msg = f"A setting is called {quoted(odd[0])}; expected the name of a folder."
         raise RunError(msg)
     rules = load_protocol(protocol)
     specs, panel = resolve_agents(agents), Panel.resolve(registry)

@@ -42,7 +42,7 @@ LOG_FILE: Final = "log.jsonl"
 LOCK_FILE: Final = ".lock"
 DEFAULT_ROOT: Final = "runs"
 
-_UNCOUNTED: Final = (LOCK_FILE, ".DS_Store")
+UNCOUNTED: Final = (LOCK_FILE, ".DS_Store")
 """Names that do not make a folder used; nor does what a killed process did not finish."""
 
 
@@ -161,7 +161,7 @@ class RunFolder:
         check: Callable[[Registries], None],
     ) -> None:
         used = [
-            p.name for p in self._place.iterdir() if p.name not in _UNCOUNTED and not is_partial(p)
+            p.name for p in self._place.iterdir() if p.name not in UNCOUNTED and not is_partial(p)
         ]
         if not used:
             self._manifest = dict(manifest)

@@ -14,10 +14,13 @@ from typing import Any, Final
 
 from cads_env.errors import RecordError, RunError, error_text
 from cads_env.files import is_partial, write_whole
+from cads_env.protocol import load_protocol
+from cads_env.registry import RELABEL_MODES
+from cads_env.run.folder import UNCOUNTED
 from cads_env.run.load import load_run
 from cads_env.run.manifest import GRID_FILE, MANIFEST_FILE
 from cads_env.run.result import Failure, RunResult
-from cads_env.run.settings import Setting
+from cads_env.run.settings import FEEDBACKS, Setting, is_name, protocol_of
 
 GRID_SCHEMA: Final = 1
 """Version of `grid.json`."""
@@ -60,7 +63,8 @@ def load_grid(folder: str | Path) -> Grid:
 
     Raises:
         RunError: There is no grid in the folder.
-        RecordError: `grid.json` or a file of a run is damaged.
+        RecordError: `grid.json` or a file of a run is damaged, or a run is of another setting than
+            its folder's name says.
     """
     place = Path(folder)
     settings = read_settings(place)
@@ -69,7 +73,24 @@ def load_grid(folder: str | Path) -> Grid:
         for setting in settings
         if (place / setting.name / MANIFEST_FILE).exists()
     }
+    for setting in settings:
+        if setting.name in runs:
+            _check_setting(setting, runs[setting.name])
     return Grid(folder=place, settings=settings, runs=runs)
+
+
+def _check_setting(setting: Setting, run: RunResult) -> None:
+    """Raise when a run was played with other feedback or identifiers than its setting says."""
+    config = run.manifest["config"]
+    rules = load_protocol(config["protocol"])
+    if config["identifiers"] == setting.identifiers and protocol_of(setting, rules) == rules:
+        return
+    msg = (
+        f"{run.folder} is no run of the setting {setting.name!r} (feedback {setting.feedback}, "
+        f"identifiers {setting.identifiers}): it was put there from elsewhere. Put back a copy of "
+        "the folder, or start a new one."
+    )
+    raise RecordError(msg)
 
 
 def read_settings(folder: Path) -> tuple[Setting, ...]:
@@ -116,11 +137,9 @@ def _settings(entries: Any) -> tuple[Setting, ...]:
         if not isinstance(entry, dict) or set(entry) != set(Setting._fields):
             return ()
         name, feedback, identifiers = (entry[key] for key in Setting._fields)
-        # A name is a folder inside the grid's, and nowhere else.
-        is_inside = isinstance(name, str) and Path(name).name == name and name not in ("", "..")
-        if not is_inside or not isinstance(identifiers, str):
+        if not isinstance(name, str) or not is_name(name) or identifiers not in RELABEL_MODES:
             return ()
-        if feedback is not None and not isinstance(feedback, str):
+        if feedback is not None and feedback not in FEEDBACKS:
             return ()
         found.append(Setting(name, feedback, identifiers))
     names = [setting.name for setting in found]
@@ -150,7 +169,7 @@ def begin_grid(folder: Path, settings: Sequence[Setting]) -> None:
             )
             raise RunError(msg)
         return
-    used = [path.name for path in folder.iterdir() if not is_partial(path)]
+    used = [p.name for p in folder.iterdir() if p.name not in UNCOUNTED and not is_partial(p)]
     if used:
         what = "holds a run" if MANIFEST_FILE in used else "is not empty and holds no grid"
         msg = f"Output folder {str(folder)!r} {what}; name a new one with --out."

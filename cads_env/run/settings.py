@@ -21,6 +21,8 @@ AS_PROTOCOL: Final = "as-protocol"
 FEEDBACKS: Final = (*FEEDBACK_MODES, *(f"{PROPOSER_ONLY}{mode}" for mode in FEEDBACK_MODES))
 """What a setting's feedback may be."""
 
+_LONGEST_NAME: Final = 60
+
 
 class Setting(NamedTuple):
     """What one run of a grid is played with; all else is common to its runs.
@@ -35,6 +37,16 @@ class Setting(NamedTuple):
     name: str
     feedback: str | None
     identifiers: str
+
+
+def is_name(text: str) -> bool:
+    """Whether a text may name a setting: a folder inside the grid's, and nothing else."""
+    return (
+        0 < len(text) <= _LONGEST_NAME
+        and text.isprintable()
+        and not text.startswith(".")
+        and not set(text) & set("/\\:")
+    )
 
 
 def settings_of(

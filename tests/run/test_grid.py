@@ -221,6 +221,51 @@ def test_a_damaged_grid_file_is_refused(text: str, message: str, tmp_path: Path)
         load_grid(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "a" * 300},
+        {"name": "a\x00"},
+        {"name": "\ud800"},
+        {"name": "a\nb"},
+        {"name": ".hidden"},
+        {"name": "a\\b"},
+        {"feedback": "weird"},
+        {"feedback": "proposer=weird"},
+        {"identifiers": "weird"},
+        {"identifiers": None},
+    ],
+)
+def test_settings_that_no_run_could_have_are_refused(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    setting = {"name": "a", "feedback": "full", "identifiers": "named"} | change
+    (tmp_path / GRID_FILE).write_text(json.dumps({"schema_version": 1, "settings": [setting]}))
+    with pytest.raises(RecordError, match="does not name the settings"):
+        load_grid(tmp_path)
+
+
+def test_a_setting_with_a_name_that_is_no_folder_begins_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"A setting is called '\.\./x'"):
+        grid(tmp_path / "grid", settings=[Setting("../x", "full", "named")])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_that_changed_places_are_told_apart(tmp_path: Path) -> None:
+    place = tmp_path / "grid"
+    grid(place, agents=["random"], seeds=[0], settings=SETTINGS[:2])
+    (place / "full").rename(place / "x")
+    (place / "permuted").rename(place / "full")
+    (place / "x").rename(place / "permuted")
+    with pytest.raises(RecordError, match="full is no run of the setting 'full'"):
+        load_grid(place)
+
+
+def test_what_a_file_manager_leaves_does_not_make_a_folder_used(tmp_path: Path) -> None:
+    (tmp_path / ".DS_Store").write_bytes(b"x")
+    assert grid(tmp_path, agents=["random"], seeds=[0]).status == "complete"
+
+
 def test_a_folder_without_a_grid_is_said_to_be_one(tmp_path: Path) -> None:
     assert not is_grid(tmp_path)
     with pytest.raises(RunError, match=r"holds no grid.json"):
