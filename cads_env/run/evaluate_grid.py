@@ -5,6 +5,7 @@ Each setting is a run of its own, in its own folder, with the same bytes as if i
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ from cads_env.run.evaluate import (
 )
 from cads_env.run.executors import Kind, ThreadPool
 from cads_env.run.folder import run_folder
-from cads_env.run.grid import Grid, begin_grid, is_grid
+from cads_env.run.grid import Grid, begin_grid, is_grid, writing_grid
 from cads_env.run.manifest import MANIFEST_FILE, check_same_run, new_manifest, read_manifest
 from cads_env.run.meter import Meter
 from cads_env.run.plan import Plan
@@ -112,7 +113,8 @@ def evaluate_grid(
     plans = {name: prepare(specs, **options) for name, options in own.items()}
     where = executor_of(executor, jobs, address, concurrency, None)
     meter = meter_of(where, None, max_cost, max_tokens)
-    folder = None if out is None or out is False else _begun(out, settings, plans)
+    stack = contextlib.ExitStack()
+    folder = None if out is None or out is False else _begun(out, settings, plans, stack)
     shown = _Counts(progress, sum(len(plan.specs) * len(n) for plan, n in plans.values()))
     parts = [
         _Part(
@@ -127,11 +129,12 @@ def evaluate_grid(
         for name, options in own.items()
     ]
     try:
-        if where.kind == "ray" or jobs > 1:
-            for part in parts:
-                part.play(jobs=jobs, executor=executor, address=address)
-        else:
-            _play_at_once(parts, concurrency=concurrency, meter=meter)
+        with stack:
+            if where.kind == "ray" or jobs > 1:
+                for part in parts:
+                    part.play(jobs=jobs, executor=executor, address=address)
+            else:
+                _play_at_once(parts, concurrency=concurrency, meter=meter)
     except BaseException as error:
         if folder is not None:
             # What a setting's run says of its own folder would not go on with the grid.
@@ -148,8 +151,9 @@ def _begun(
     out: str | Path | bool,
     settings: Sequence[Setting],
     plans: Mapping[str, tuple[Plan, list[int]]],
+    stack: contextlib.ExitStack,
 ) -> Path:
-    """The folder of the grid, which holds nothing else.
+    """The folder of the grid, which holds nothing else; nobody else plays there until `stack` ends.
 
     Raises:
         RunError: It holds something else, or a setting's run of something else.
@@ -160,11 +164,14 @@ def _begun(
         plan, seeds = next(iter(plans.values()))
         check_ready(plan.specs, plan, seeds[0])
     folder = run_folder(None if out is True else str(out))
-    begin_grid(folder, settings)
-    for name, (plan, seeds) in plans.items():
-        if (folder / name / MANIFEST_FILE).exists():
-            stored = read_manifest(folder / name)
-            check_same_run(stored, new_manifest(plan, seeds), folder / name)
+    with contextlib.ExitStack() as begun:
+        begun.enter_context(writing_grid(folder))
+        begin_grid(folder, settings)
+        for name, (plan, seeds) in plans.items():
+            if (folder / name / MANIFEST_FILE).exists():
+                stored = read_manifest(folder / name)
+                check_same_run(stored, new_manifest(plan, seeds), folder / name)
+        stack.push(begun.pop_all())
     return folder
 
 

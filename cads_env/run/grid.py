@@ -6,17 +6,20 @@ for each. Plays nothing; see `evaluate_grid`.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from filelock import FileLock, Timeout
 
 from cads_env.errors import RecordError, RunError, error_text
 from cads_env.files import is_partial, write_whole
 from cads_env.protocol import load_protocol
 from cads_env.registry import RELABEL_MODES
-from cads_env.run.folder import UNCOUNTED
+from cads_env.run.folder import LOCK_FILE, UNCOUNTED
 from cads_env.run.load import load_run
 from cads_env.run.manifest import GRID_FILE, MANIFEST_FILE
 from cads_env.run.result import Failure, RunResult
@@ -144,6 +147,40 @@ def _settings(entries: Any) -> tuple[Setting, ...]:
         found.append(Setting(name, feedback, identifiers))
     names = [setting.name for setting in found]
     return tuple(found) if len(set(names)) == len(names) else ()
+
+
+@contextlib.contextmanager
+def writing_grid(folder: Path) -> Iterator[None]:
+    """Keep other processes from playing a grid, or a run, in the folder itself.
+
+    Args:
+        folder: Is there.
+
+    Raises:
+        RunError: Another process plays there, or the folder cannot be written.
+    """
+    # Absolute: an agent may change the working directory.
+    path = folder.absolute() / LOCK_FILE
+    lock = FileLock(path, blocking=False)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        msg = (
+            f"Another process is writing into {str(folder)!r}. Wait for it, or name another folder "
+            "with --out."
+        )
+        raise RunError(msg) from error
+    except OSError as error:
+        msg = f"Output folder {str(folder)!r} cannot be written: {error_text(error)}."
+        raise RunError(msg) from error
+    try:
+        yield
+    finally:
+        if not is_grid(folder) and not (folder / MANIFEST_FILE).exists():
+            # Leave nothing in a folder that is not ours.
+            with contextlib.suppress(OSError):
+                path.unlink()
+        lock.release()
 
 
 def begin_grid(folder: Path, settings: Sequence[Setting]) -> None:

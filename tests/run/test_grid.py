@@ -261,6 +261,37 @@ def test_runs_that_changed_places_are_told_apart(tmp_path: Path) -> None:
         load_grid(place)
 
 
+def test_one_process_plays_in_a_grids_folder_and_no_run_does(tmp_path: Path) -> None:
+    place = tmp_path / "grid"
+    refused: list[str] = []
+
+    class Second:
+        """Plays in the same folder while the grid is played."""
+
+        def propose(self, view: View) -> tuple[str, ...]:
+            for play in (grid, run):
+                with pytest.raises(RunError, match="Another process is writing") as caught:
+                    play(place)
+                refused.append(str(caught.value))
+            return ()
+
+    def run(folder: Path) -> None:
+        evaluate("random", registry=PANEL, protocol=PROTOCOL, seeds=[0], out=folder)
+
+    assert grid(place, agents=Second, seeds=[0]).status == "complete"
+    assert len(refused) == 2 * len(SETTINGS) * PROTOCOL.rounds
+    with pytest.raises(RunError, match="not empty and holds no run"):
+        run(place)
+    assert grid(place, agents=Second, seeds=[0]).status == "complete"
+
+
+def test_a_folder_of_something_else_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match="is not empty and holds no grid"):
+        grid(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
 def test_what_a_file_manager_leaves_does_not_make_a_folder_used(tmp_path: Path) -> None:
     (tmp_path / ".DS_Store").write_bytes(b"x")
     assert grid(tmp_path, agents=["random"], seeds=[0]).status == "complete"
