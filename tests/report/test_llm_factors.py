@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from scipy import stats
 
 from cads_env import RunResult
+from cads_env.report.llm import probes as probing
 from cads_env.report.llm.arms import (
     Arm,
     SettingRun,
@@ -22,6 +24,8 @@ from cads_env.report.llm.arms import (
 )
 from cads_env.report.llm.factors import (
     against_floors,
+    estimate_of,
+    flat_p,
     naive_fdr,
     origins,
     paired,
@@ -29,7 +33,7 @@ from cads_env.report.llm.factors import (
     prompt_effects,
     scores,
 )
-from cads_env.report.llm.feedback import gates, splits
+from cads_env.report.llm.feedback import _gate, gates, splits
 from cads_env.report.llm.probes import probes, values_of_names
 from cads_env.report.llm.tables import leak_words
 from cads_env.run import compare
@@ -269,3 +273,27 @@ def test_values_of_names_are_paired_by_registry_and_seed(named: Grid) -> None:
         )
         assert value.contrast.estimate.mean == pytest.approx(-row.contrast.estimate.mean)
     assert probes(setting_runs({"named": named.runs["named"]})) == ()
+
+
+def test_registries_that_agree_by_chance_are_no_leak_and_pass_no_gate() -> None:
+    two = {("a", 0): 2.0, ("a", 1): 1.0, ("b", 0): 0.0, ("b", 1): 3.0}
+    assert (estimate_of(two).low, estimate_of(two).p_value) == (1.5, 0.0)
+    assert flat_p(two) == pytest.approx(0.25)
+    many = {(name, seed): 1.5 for name in "ab" for seed in range(3)}
+    assert flat_p(many) == pytest.approx(2.0**-5)
+    zeros = dict.fromkeys(many | two, 0.0)
+    assert flat_p(zeros) is None
+    assert flat_p({**two, ("b", 1): 2.0}) is None
+    assert flat_p({("a", 0): 1.0}) is None
+    assert _gate("x", two, {"none": zeros, "permuted": zeros}).passes is None
+    assert _gate("x", many, {"none": zeros, "permuted": zeros}).passes is True
+
+
+def test_a_flat_net_of_few_units_under_shuffled_names_is_not_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = play_grid(tmp_path / "grid", identifiers=("named", "shuffled"), seeds=range(2))
+    flat = {("a", 0): 1.0, ("b", 0): 1.0}
+    monkeypatch.setattr(probing, "scores", lambda run, arm, column: flat)
+    found = [p for p in probing.probes(setting_runs(grid.runs)) if p.mode == "shuffled"]
+    assert {(p.is_clean, p.is_decided) for p in found} == {(None, False)}

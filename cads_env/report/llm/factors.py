@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from scipy import stats
+
 from cads_env.inference import Contrast, Estimate, clustered, compare_family
 from cads_env.report.llm.arms import FLOORS, Arm, arms_of, model_arms, prompt_pairs
 from cads_env.run.result import RunResult, mean_of_means
 
 MARGIN: Final = 1.0
 """Largest difference that does not matter, in declarations."""
+
+LEVEL: Final = 0.05
+"""Level of an interval and of a family."""
 
 Scores = Mapping[tuple[str, int], float]
 """A number a campaign, by registry and seed."""
@@ -123,6 +128,25 @@ def estimate_of(values: Scores) -> Estimate:
         values: A number a campaign.
     """
     return clustered(list(values.values()), [registry for registry, _ in values])
+
+
+def flat_p(values: Scores) -> float | None:
+    """The p of mean 0 where registry means that are all equal leave an interval without a width.
+
+    Such an interval never covers 0 and its t has p = 0, but two registries agree by chance. What
+    is left is the exact two-sided sign test over campaigns.
+
+    Args:
+        values: A number a campaign.
+
+    Returns:
+        None where the interval has a width or the mean is 0, which says nothing against 0.
+    """
+    estimate = estimate_of(values)
+    if estimate.units < 2 or estimate.sd > 0 or estimate.mean == 0:
+        return None
+    signs = [value > 0 for value in values.values() if value]
+    return float(stats.binomtest(sum(signs), len(signs)).pvalue)
 
 
 def paired(first: Scores, second: Scores) -> Paired:

@@ -12,7 +12,16 @@ from typing import Final, NamedTuple
 
 from cads_env.inference import Estimate
 from cads_env.report.llm.arms import SettingRun, find
-from cads_env.report.llm.factors import Paired, Scores, estimate_of, paired, scores, twin_scores
+from cads_env.report.llm.factors import (
+    LEVEL,
+    Paired,
+    Scores,
+    estimate_of,
+    flat_p,
+    paired,
+    scores,
+    twin_scores,
+)
 
 CONTROLS: Final = ("none", "permuted")
 """Feedbacks that the gate sets against the full one."""
@@ -30,7 +39,7 @@ class Gate(NamedTuple):
         controls: Certified hits under each control that was played.
         contrasts: Full minus each of these, paired.
         passes: Whether the lower ends of both intervals are above 0; None where a control or an
-            interval is missing.
+            interval is missing or has no width for want of units.
     """
 
     arm: str
@@ -78,10 +87,17 @@ def gates(settings: Sequence[SettingRun]) -> tuple[Gate, ...]:
 
 def _gate(arm: str, full: Scores, controls: Mapping[str, Scores]) -> Gate:
     contrasts = {mode: paired(full, control) for mode, control in controls.items()}
-    lows = [contrasts[mode].estimate.low if mode in contrasts else math.nan for mode in CONTROLS]
+    lows = [_low(full, controls[mode]) if mode in controls else math.nan for mode in CONTROLS]
     passes = None if any(math.isnan(low) for low in lows) else all(low > 0 for low in lows)
     means = {mode: estimate_of(control) for mode, control in controls.items()}
     return Gate(arm, estimate_of(full), means, contrasts, passes)
+
+
+def _low(full: Scores, control: Scores) -> float:
+    """The lower end of full minus control; NaN where it has no width and could be chance."""
+    differences = {key: value - control[key] for key, value in full.items() if key in control}
+    flat = flat_p(differences)
+    return math.nan if flat is not None and flat > LEVEL else estimate_of(differences).low
 
 
 def splits(settings: Sequence[SettingRun]) -> tuple[Split, ...]:

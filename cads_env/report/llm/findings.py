@@ -59,7 +59,7 @@ def _gate_words(found: Found) -> str:
         return "Not known: it needs full feedback, none and permuted."
     twin, *arms = found.gates
     if twin.passes is None:
-        return "Not known: it needs full feedback, none and permuted, two campaigns of each."
+        return "Not known: it needs full feedback, none and permuted, some campaigns of each."
     names = [visible(gate.arm) for gate in arms if gate.passes]
     said = f"Passed by {listed(names)}" if names else "Passed by no arm"
     alone = "passes too, so passing says nothing of a proposer" if twin.passes else "does not pass"

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from cads_env.inference import Estimate, holm
 from cads_env.report.llm.arms import SettingRun, find, primary
-from cads_env.report.llm.factors import Paired, estimate_of, paired, scores
+from cads_env.report.llm.factors import LEVEL, Paired, estimate_of, flat_p, paired, scores
 
 MODES: Final = ("named", "blinded", "shuffled", "shuffled-within-prior")
 """Identifier modes in the order of the table."""
@@ -26,9 +26,6 @@ BRINGS: Final[Mapping[str, str]] = {
 }
 """What named minus a mode measures."""
 
-LEVEL: Final = 0.05
-"""Level of the family of all leak detectors of a grid."""
-
 
 class Probe(NamedTuple):
     """The net of one arm under one identifier mode.
@@ -39,8 +36,8 @@ class Probe(NamedTuple):
         net: Mean net with its interval.
         holm: Holm's p of net = 0 over all arms and both detectors; NaN for other modes and without
             an interval.
-        is_clean: Whether the interval covers 0; None for modes that are no detector, and without an
-            interval.
+        is_clean: Whether the interval covers 0; None for modes that are no detector, without an
+            interval, and where equal registry means leave it without a width by chance.
     """
 
     arm: str
@@ -88,19 +85,21 @@ def probes(settings: Sequence[SettingRun]) -> tuple[Probe, ...]:
     if not set(played) - {"named"}:
         return ()
     arms = dict.fromkeys(arm for setting in played.values() for arm in setting.run.arms)
-    nets = {
-        (arm, mode): estimate_of(scores(setting.run, arm, "net"))
+    values = {
+        (arm, mode): scores(setting.run, arm, "net")
         for arm in arms
         for mode, setting in played.items()
     }
+    nets = {key: estimate_of(own) for key, own in values.items()}
+    flat = {key: flat_p(own) for key, own in values.items()}
     family = [key for key in nets if key[1] in DETECTORS]
-    raw = [nets[key].p_value for key in family]
+    raw = [nets[key].p_value if (p := flat[key]) is None else p for key in family]
     adjusted = dict(
         zip(family, holm([1.0 if math.isnan(p) else p for p in raw]).tolist(), strict=True)
     )
     found = []
     for (arm, mode), net in nets.items():
-        is_known = mode in DETECTORS and not math.isnan(net.low)
+        is_known = mode in DETECTORS and not math.isnan(net.low) and (flat[arm, mode] or 0) <= LEVEL
         is_clean = net.low <= 0 <= net.high if is_known else None
         found.append(Probe(arm, mode, net, adjusted[arm, mode] if is_known else math.nan, is_clean))
     return tuple(found)
