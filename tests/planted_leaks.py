@@ -19,6 +19,9 @@ from cads_env.envs import one_screen, screen_env, vector_env
 from cads_env.errors import ActionError
 from cads_env.proposer import View
 from cads_env.registry import Oracle, SideTable
+from cads_env.run import journal as journal_module
+from cads_env.run.journal import Ticket
+from cads_env.run.plan import Player
 from cads_env.screen import Screen
 
 UNREAD, LABELS = "signal of unread", "labels of any"
@@ -183,6 +186,23 @@ def into_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Oracle, "key", leaky)
 
 
+def in_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A journal from which its campaign can be reached."""
+    honest = Player._play_arm
+
+    class Told(Ticket):
+        campaign: Any
+
+    def leaky(player: Any, spec: Any, campaign: Any, journal: Any, rows: Any) -> None:
+        told = Told()
+        told.campaign = campaign
+        journal_module._of_ticket[told] = journal
+        journal.ticket = told
+        honest(player, spec, campaign, journal, rows)
+
+    monkeypatch.setattr(Player, "_play_arm", leaky)
+
+
 IN_REACH: dict[str, Plant] = {
     "the signal as a side table": side_table(lambda view, oracle: oracle.signal),
     "twice the signal and one": side_table(lambda view, oracle: 2 * oracle.signal + 1),
@@ -197,6 +217,7 @@ IN_REACH: dict[str, Plant] = {
     "a low list ordered by signal": in_views(ranked_low),
     "status codes of hits": true_status,
     "the engine on an exception": in_errors(carry_engine),
+    "a journal from which its campaign is reached": in_journal,
 }
 
 IN_BYTES: dict[str, tuple[Plant, set[str]]] = {

@@ -209,6 +209,19 @@ def test_a_dry_run_shows_messages_and_estimates_and_asks_nothing(
     assert cads(monkeypatch, "run", "random", *SMALL, "--dry-run") == 0
     assert "No arm asks anything" in capsys.readouterr().out
     assert cads(monkeypatch, "run", *SMALL, "--dry-run", "--tokens-per-second", "0") == 1
+    slow = ("run", "mine.yaml", *SMALL, "--dry-run", "--tokens-per-second", "1e-300")
+    assert cads(monkeypatch, *slow) == 0
+    assert "at most years with one request" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["--feedback", "--identifiers", "--prompt"])
+@pytest.mark.parametrize("value", ["", ","])
+def test_an_option_without_a_value_is_no_default(
+    option: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cads(monkeypatch, "run", "mine.yaml", *SMALL, option, value, "--out", "a") == 1
+    assert f"{option} was given without a value" in " ".join(capsys.readouterr().err.split())
+    assert not Path("a").exists()
 
 
 def test_a_limit_ends_with_a_code_of_its_own_and_the_same_command_goes_on(

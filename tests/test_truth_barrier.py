@@ -11,7 +11,7 @@ import dataclasses
 import logging
 import pickle
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,8 +24,9 @@ from cads_env.campaign import open_screen, play
 from cads_env.envs import ScreenVectorEnv, make
 from cads_env.errors import ActionError, AgentError
 from cads_env.panel import Panel
-from cads_env.proposer import Proposal, View
+from cads_env.proposer import Journal, Proposal, ProposerFailed, Unrecorded, View
 from cads_env.registry import Oracle, Registry, relabel
+from cads_env.run.journal import Ticket
 from cads_env.score import resolve_certificate
 from cads_env.testing import tiny_protocol, tiny_registry
 from cads_env.wrappers import IdentifierLists
@@ -69,6 +70,41 @@ class Broken(Arm):
             msg = f"cannot go on after {len(view.high)} highs"
             raise KeyError(msg)
         return super().propose(view)
+
+
+class Asking(Arm):
+    """Asks through its journal about what it sees; keeps the journal and all that comes back."""
+
+    def __init__(self, received: list[Any], *, seed: int, journal: Journal) -> None:
+        super().__init__(received, seed=seed)
+        self.journal = journal
+        received.append(journal)
+
+    def propose(self, view: View) -> Proposal:
+        def fails() -> Mapping[str, Any]:
+            raise ProposerFailed("down")
+
+        for extra, answer in (("", dict), (float("nan"), dict), ("x", fails), ("y", self.again)):
+            request = {"round": view.round, "seen": [*view.high, view.assay], "extra": extra}
+            try:
+                self.received.append(self.journal.exchange(request, answer))
+            except (ProposerFailed, AgentError) as error:
+                self.received.append(error)
+        return super().propose(view)
+
+    def again(self) -> Mapping[str, Any]:
+        return {"inner": self.received[-1] is None}
+
+
+def asking(truth: Pair) -> list[Any]:
+    """What an agent with a journal receives in `evaluate`."""
+    received: list[Any] = []
+
+    def factory(*, seed: int, journal: Journal) -> Asking:
+        return Asking(received, seed=seed, journal=journal)
+
+    cads_env.evaluate(factory, registry=truth, protocol=NOISY, seeds=[SEED])
+    return received
 
 
 def evaluated(truth: Pair, kind: type[Arm] = Arm) -> list[Any]:
@@ -144,7 +180,7 @@ def scan(truth: Pair) -> Iterator[str]:
     """All that the first check finds."""
     for tested, received in from_environments(truth):
         yield from findings(received, Truth(*truth, tested))
-    for received in (*evaluated(truth), *evaluated(truth, Broken)):
+    for received in (*evaluated(truth), *evaluated(truth, Broken), *asking(truth)):
         names = received.tested if isinstance(received, View) else ()
         tested = tuple(truth[0].index[name] for name in names)
         yield from findings(received, Truth(*truth, tested))
@@ -177,13 +213,16 @@ def transcript(truth: Pair) -> list[bytes]:
     """Every byte that agents receive before the end, with the logs beside it."""
     with listening() as heard:
         received = [part for _, part in from_environments(truth)]
-        arms = [*evaluated(truth), *evaluated(truth, Broken)]
+        arms = [*evaluated(truth), *evaluated(truth, Broken), *asking(truth)]
     return [as_bytes(part) for part in (*received, *arms, heard)]
 
 
 def as_bytes(part: object) -> bytes:
     if isinstance(part, list):
         return b"".join(map(as_bytes, part))
+    if isinstance(part, Unrecorded | Ticket):
+        # Nothing but an address, which is another one each time.
+        return type(part).__name__.encode()
     if isinstance(part, BaseException):
         chain = (part.__cause__, part.__context__)
         inner = [as_bytes(error) for error in chain if error is not None]

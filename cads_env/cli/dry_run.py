@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from cads_env.cli.job import Job
 from cads_env.cli.terminal import OUT
@@ -92,6 +92,10 @@ def _estimate(arm: Preview, campaigns: int) -> str:
     )
 
 
+_LONG_S: Final = 1e9
+"""Nobody waits longer, and a clock cannot show all that a slow enough server would take."""
+
+
 def _show_sums(asking: Sequence[Preview], campaigns: int, tokens_per_second: float | None) -> None:
     if not asking:
         _say("No arm asks anything of the world outside.")
@@ -117,6 +121,8 @@ def _show_sums(asking: Sequence[Preview], campaigns: int, tokens_per_second: flo
 
 
 def _time(seconds: float) -> str:
+    if seconds > _LONG_S:
+        return "years"
     return str(timedelta(seconds=round(seconds)))
 
 

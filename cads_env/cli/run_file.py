@@ -220,8 +220,20 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
 """What each key of a run file takes, which are the fields of `Asked`."""
 
 
-def split_commas(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Values of an option that may be repeated, or hold several between commas."""
-    return tuple(
+def split_commas(values: Sequence[str] | None, what: str) -> tuple[str, ...]:
+    """Values of an option that may be repeated, or hold several between commas.
+
+    Args:
+        values: As typed; None where the option was not.
+        what: The option, for the message.
+
+    Raises:
+        RunError: The option was typed and holds nothing.
+    """
+    parts = tuple(
         part.strip() for value in values or () for part in value.split(",") if part.strip()
     )
+    if values and not parts:
+        msg = f"{what} was given without a value; expected one, or leave {what} out."
+        raise RunError(msg)
+    return parts

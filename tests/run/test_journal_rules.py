@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from cads_env.errors import AgentError, RecordError, RunError
+from cads_env.errors import AgentError, RecordError, ReplayError, RunError
 from cads_env.proposer import Journal, ProposerFailed, View
 from cads_env.run import evaluate, exchange_json, load_run, traces
-from cads_env.run.executors import RunStopped, ThreadPool
+from cads_env.run.executors import RunStopped, Stop, ThreadPool
 from cads_env.run.file_journal import FileJournal
 from cads_env.run.journal import MemoryJournal
 from cads_env.run.meter import Meter, spent_of
@@ -226,35 +226,67 @@ def test_a_limit_that_is_none_is_refused(limit: Any) -> None:
 
 
 def test_a_journal_that_cannot_be_written_asks_nothing_more(tmp_path: Path) -> None:
-    path = tmp_path / "run-of-secret-registry--77" / "t.jsonl"
+    path = tmp_path / "secret--77" / "t.jsonl"
     path.parent.write_text("in the way")
     journal = FileJournal(path)
-    with pytest.raises(RunError, match="cannot be written") as caught:
-        journal.ticket.exchange(request(0), dict)
     asked_for: list[int] = []
-    with pytest.raises(RunError, match="cannot be written"):
-        journal.ticket.exchange(request(0), lambda: {"n": asked_for.append(1)})
+    for answer in (dict, lambda: {"n": asked_for.append(1)}):
+        with pytest.raises(RunError, match="cannot be written"):
+            journal.ticket.exchange(request(0), answer)
     assert asked_for == []
-    told: list[BaseException | None] = [caught.value]
-    while told[-1] is not None:
-        told.append(told[-1].__cause__ or told[-1].__context__)
-    texts = [value for error in told for value in reachable(error) if isinstance(value, str)]
+
+
+def stopped() -> Stop:
+    stop = Stop()
+    stop.give("the run ends")
+    return stop
+
+
+@pytest.mark.parametrize(
+    ("content", "how", "error"),
+    [
+        (None, {}, RunError),
+        (b"damaged\n", {}, RecordError),
+        (line(), {"mode": "replay"}, ReplayError),
+        (line(request={"round": 7}, request_sha256="x"), {}, RecordError),
+        (b"", {"mode": "replay"}, ReplayError),
+        (b"", {"stop": stopped()}, RunStopped),
+    ],
+)
+def test_no_error_of_a_journal_tells_the_agent_where_it_plays(
+    content: bytes | None, how: dict[str, Any], error: type[BaseException], tmp_path: Path
+) -> None:
+    path = tmp_path / "secret--77" / "t.jsonl"
+    if content is None:
+        path.parent.write_text("in the way")
+    else:
+        path.parent.mkdir()
+        path.write_bytes(content)
+    journal = FileJournal(path, **how)
+    with pytest.raises(error) as caught:
+        journal.ticket.exchange(request(5), dict)
+    told: list[BaseException] = [caught.value]
+    while (inner := told[-1].__cause__ or told[-1].__context__) is not None:
+        told.append(inner)
+    texts = [v for one in told for v in (*reachable(one), str(one)) if isinstance(v, str)]
+    assert texts
     assert not any("secret" in text for text in texts)
 
 
 def test_a_stop_tells_agents_nothing_of_the_campaign_that_broke(tmp_path: Path) -> None:
     heard: list[str] = []
-    waits = threading.Event()
+    first = threading.Lock()
+    is_asking = threading.Event()
 
     def ask(journal: Journal, view: View) -> None:
-        if len(heard) == 0 and not waits.is_set():
-            waits.set()
+        if first.acquire(blocking=False):
+            assert is_asking.wait(20)
             msg = "tells 17 of something"
             raise ValueError(msg)
-        waits.wait(5)
         try:
             while True:
                 journal.exchange(asked(view), dict)
+                is_asking.set()
         except RunStopped as stopped:
             heard.append(str(stopped))
             raise
