@@ -304,6 +304,10 @@ def test_a_name_a_thousand_times_is_one_proposal_and_its_repeats(joint: str) -> 
         "<|im_start|>",
         "<|channel|>analysis<|message|>",
         "\\n",
+        ',[{"candidates":["…→',
+        "TP53/;…->)",
+        "<li>(\\u\n1,",
+        "A>",
     ],
 )
 def test_a_hundred_thousand_characters_take_less_than_a_second(

@@ -40,6 +40,10 @@ ALPHANUMERIC = re.compile(r"[^\W_]")
 RUN = re.compile(r"[^\W_]+")
 """Letters and digits without anything between them."""
 
+_MEMO_TEXT: Final = 40
+_MEMO_KEPT: Final = 4_096
+"""Characters of a text that a lookup remembers, and how many of them: at most about 1 MB."""
+
 _LOOKUPS_KEPT: Final = 8
 _TUPLES_KEPT: Final = 64
 """Tuples recognised by identity; the views of one registry share one."""
@@ -77,6 +81,7 @@ class Lookup:
     __slots__ = (
         "_exact",
         "_folded",
+        "_memo",
         "has_backslashes",
         "has_numbers",
         "longest",
@@ -91,6 +96,7 @@ class Lookup:
         Args:
             identifiers: Every identifier of the registry, in its spelling.
         """
+        self._memo: dict[str, str | None] = {}
         self._exact: dict[str, str | None] = {}
         self._folded: dict[str, str | None] = {}
         self.has_backslashes = False
@@ -138,6 +144,22 @@ class Lookup:
         """The identifier that the undecorated text is, in any letter case if that is unique."""
         if text in self._exact:
             return self._exact[text]
+        if len(text) > _MEMO_TEXT:
+            return self._whole(text)
+        # Readings that are tried one after the other, and floods, ask for the same piece again.
+        # One dictionary for all threads: the answer depends on the text alone.
+        memo = self._memo
+        try:
+            return memo[text]
+        except KeyError:
+            found = self._whole(text)
+        if len(memo) >= _MEMO_KEPT:
+            self._memo = {}
+        else:
+            memo[text] = found
+        return found
+
+    def _whole(self, text: str) -> str | None:
         forms = [text.strip()]
         for decoration in (_WRAPPING, PUNCTUATION, _BRACKETS):
             bare = text.strip(decoration)
