@@ -29,7 +29,7 @@ from cads_agents.llm.failures import (
     scrubbed,
 )
 from cads_agents.llm.model import build_model, is_openai_family, model_settings
-from cads_agents.llm.numbers import is_number
+from cads_agents.llm.numbers import check_positive
 from cads_agents.llm.objects import object_settings, secrets_of, url_of, without_own_retries
 from cads_agents.llm.pace import Pace
 from cads_agents.llm.prices import Price, price_of
@@ -43,6 +43,13 @@ if TYPE_CHECKING:
 
 _KEPT: Final = 32
 """Clients that a process keeps; a campaign that brings a model object of its own needs no more."""
+
+_LEFT_OUT: Final = {
+    "seed": "send_seed: false",
+    "temperature": "temperature: null",
+    "top_p": "top_p: null",
+}
+"""The option that leaves a setting out of every request."""
 
 _DATED: Final = re.compile(r"(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4})|[-:]latest)?")
 """What a provider adds to the name of a model: a date or "latest"."""
@@ -88,9 +95,9 @@ class Client:
             retries=retries, backoff_s=backoff_s, longest_wait_s=longest_wait_s
         )
         self._pace = Pace(requests_per_second)
-        _check_positive(timeout_s, name="timeout_s")
+        check_positive(timeout_s, name="timeout_s")
         if context_tokens is not None:
-            _check_positive(context_tokens, name="context_tokens")
+            check_positive(context_tokens, name="context_tokens")
         if isinstance(model, (str, Mapping)):
             about = model_settings(model)
             built = build_model(about, timeout_s=timeout_s)
@@ -240,7 +247,7 @@ class Client:
         if failure.kind == "overflow":
             return f"The prompt is too long for {where}: {status}{words}"
         if failure.kind == "refused":
-            return f"{where} refused the request: {status}{words}"
+            return f"{where} refused the request: {status}{words}{self._advice(failure)}"
         if failure.kind == "broken":
             return f"The chat model {where} raised {type(error).__name__}: {words}"
         what = {
@@ -255,6 +262,15 @@ class Client:
             words += f". Start a server with: {start_command(self.name, self.url)}"
         times = "once" if tried == 1 else f"{tried} times"
         return f"{where} {what}, {times} in {spent_s:.1f} s. Last: {status}{words}"
+
+    def _advice(self, failure: Failure) -> str:
+        """How to leave out a sampling setting that a model refuses by its name."""
+        if failure.status not in (400, 422):
+            return ""
+        said = failure.said.lower()
+        named = [name for name in _LEFT_OUT if re.search(rf"\b{name}\b", said)]
+        options = ", ".join(f"`{_LEFT_OUT[name]}`" for name in named)
+        return f" (If the model takes no {' and no '.join(named)}: {options}.)" if named else ""
 
     def _finish(
         self, answer: dict[str, Any], failures: list[dict[str, Any]], *, paced_s: float
@@ -341,44 +357,3 @@ def _is_dated(reported: str, asked: str) -> bool:
     stem = asked.removesuffix("-latest").removesuffix(":latest")
     rest = reported.removeprefix(stem) if reported.startswith(stem) else None
     return rest is not None and _DATED.fullmatch(rest) is not None
-
-
-def check_settings(
-    *,
-    timeout_s: float,
-    retries: int,
-    backoff_s: float,
-    longest_wait_s: float,
-    requests_per_second: float | None,
-    prices: Mapping[str, Any] | Price | None,
-    reported_as: Sequence[str],
-) -> None:
-    """Raise unless a client can be made of these, so that a run is refused before it begins.
-
-    Args:
-        timeout_s: This and all others as `Client` takes them.
-        retries: See there.
-        backoff_s: See there.
-        longest_wait_s: See there.
-        requests_per_second: See there.
-        prices: See there.
-        reported_as: See there.
-
-    Raises:
-        AgentError: Names the setting, what it holds and what was expected.
-    """
-    _check_positive(timeout_s, name="timeout_s")
-    Patience(retries=retries, backoff_s=backoff_s, longest_wait_s=longest_wait_s)
-    Pace(requests_per_second)
-    if prices is not None:
-        price_of("", prices=prices)
-    is_list = isinstance(reported_as, Sequence) and not isinstance(reported_as, (str, bytes))
-    if not is_list or not all(isinstance(name, str) for name in reported_as):
-        msg = f"reported_as is {quoted(reported_as)}; expected a list of names, such as [gpt-4o]."
-        raise AgentError(msg)
-
-
-def _check_positive(value: object, *, name: str) -> None:
-    if not is_number(value) or not 0 < value < 1e9:
-        msg = f"{name} is {quoted(value)}; expected a number above 0."
-        raise AgentError(msg)

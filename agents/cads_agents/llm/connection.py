@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cads_agents.llm.client import Client, check_settings, shared_client
+from cads_agents.llm.client import Client, shared_client
+from cads_agents.llm.failures import Patience
+from cads_agents.llm.numbers import check_positive
+from cads_agents.llm.pace import Pace
+from cads_agents.llm.prices import Price, price_of
+from cads_env.errors import AgentError, quoted
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -102,3 +107,38 @@ class Connection:
     def check_ready(self) -> None:
         """See that the model can be reached; see `Client.check_ready`."""
         self.client.check_ready()
+
+
+def check_settings(
+    *,
+    timeout_s: float,
+    retries: int,
+    backoff_s: float,
+    longest_wait_s: float,
+    requests_per_second: float | None,
+    prices: Mapping[str, Any] | Price | None,
+    reported_as: Sequence[str],
+) -> None:
+    """Raise unless a client can be made of these, so that a run is refused before it begins.
+
+    Args:
+        timeout_s: This and all others as `Client` takes them.
+        retries: See there.
+        backoff_s: See there.
+        longest_wait_s: See there.
+        requests_per_second: See there.
+        prices: See there.
+        reported_as: See there.
+
+    Raises:
+        AgentError: Names the setting, what it holds and what was expected.
+    """
+    check_positive(timeout_s, name="timeout_s")
+    Patience(retries=retries, backoff_s=backoff_s, longest_wait_s=longest_wait_s)
+    Pace(requests_per_second)
+    if prices is not None:
+        price_of("", prices=prices)
+    is_list = isinstance(reported_as, Sequence) and not isinstance(reported_as, (str, bytes))
+    if not is_list or not all(isinstance(name, str) for name in reported_as):
+        msg = f"reported_as is {quoted(reported_as)}; expected a list of names, such as [gpt-4o]."
+        raise AgentError(msg)

@@ -164,7 +164,11 @@ class LLMProposer:
         Raises:
             AgentError: An unknown option, or a value that the agent cannot use.
         """
-        whole = whole_options(options, names=option_names(cls), default_prompt=cls.default_prompt)
+        names = option_names(cls)
+        if "model" not in names:
+            # A class of somebody's own that chooses its model itself; its options are its own.
+            return dict(options)
+        whole = whole_options(options, names=names, default_prompt=cls.default_prompt)
         cls(**whole)  # what it refuses is refused before a run begins
         return whole
 

@@ -548,3 +548,13 @@ def test_a_single_reported_name_is_a_list_of_one() -> None:
         settings = {"model": "fake", "base_url": server.url}
         agent = LLMProposer(settings, reported_as="renamed")
         assert agent._client.complete(MESSAGES, seed=1)["model"] == "renamed"
+
+
+def test_a_refused_setting_is_named_with_the_option_that_leaves_it_out() -> None:
+    said = "Unsupported parameter: 'seed' is not supported with this model."
+    with FakeServer(faults=[Fault(kind="status", status=400, said=said)]) as server:
+        with pytest.raises(ModelFailed, match=r"takes no seed: `send_seed: false`"):
+            _client(server).complete(MESSAGES, seed=1)
+        sampling = {"seed": False}
+        assert _client(server, sampling=sampling).complete(MESSAGES, seed=1)["text"]
+    assert "seed" not in server.count.bodies[-1]

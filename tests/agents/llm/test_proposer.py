@@ -18,7 +18,7 @@ from cads_agents.llm.sampling import generation_seed
 from cads_env.campaign import ask, open_screen
 from cads_env.delivery import account, resolve
 from cads_env.errors import AgentError, MissingExtraError
-from cads_env.proposer import Proposal, ProposerFailed, Refusal
+from cads_env.proposer import Journal, Proposal, ProposerFailed, Refusal
 from cads_env.run.agents import resolve_agents
 from cads_env.testing import check_agent, tiny_protocol, tiny_registry
 from tests.agents.llm.stub import StubClient, some_names, tiny_view
@@ -448,3 +448,12 @@ def test_a_flood_of_names_is_read_and_counted():
     assert proposal.usage["names_1"] == 10_000
     assert len(proposal.identifiers) == 20_000
     assert re.match("NOVEL0, ", proposal.raw)
+
+
+def test_a_class_of_ones_own_that_chooses_its_model_plays_in_a_run() -> None:
+    class Mine(LLMProposer):
+        def __init__(self, *, seed: int | None = None, journal: Journal | None = None) -> None:
+            super().__init__("fake", client=StubClient(), seed=seed, journal=journal)
+
+    result = cads_env.evaluate(Mine, registry=tiny_registry(), seeds=range(1))
+    assert not result.failures
