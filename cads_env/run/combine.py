@@ -227,6 +227,7 @@ def _write(
     with RunFolder(folder, head, new=True) as files:
         for part in parts:
             _copy_traces(part, files)
+        _copy_begun(parts, [key for key in keys if key not in there], files)
         for name in ROW_FILES:
             files.append(name, _rows(parts, name))
         files.finish(keys, panel)
@@ -244,6 +245,20 @@ def _copy_traces(part: _Part, files: RunFolder) -> None:
         path = trace_path(source, key)
         if path.is_file():
             files.add_trace(_renamed(key, part.names), read_bytes(path))
+
+
+def _copy_begun(parts: Sequence[_Part], left: Sequence[Key], files: RunFolder) -> None:
+    """The traces of campaigns that no part finished: what was answered is not asked for again."""
+    for part in parts:
+        old = {new: name for name, new in part.names.items()}
+        for key in left:
+            if key.arm not in old or trace_path(files.place, key).exists():
+                continue
+            path = trace_path(Path(part.run.folder or ""), key._replace(arm=old[key.arm]))
+            raw = read_bytes(path) if path.is_file() else b""
+            whole = raw[: raw.rfind(b"\n") + 1]
+            if whole:
+                files.add_trace(key, whole)
 
 
 def _rows(parts: Sequence[_Part], name: str) -> Iterator[dict[str, Any]]:

@@ -28,6 +28,8 @@ MOST_LINE_BYTES: Final = 64 * 1024 * 1024
 """A longer line is no exchange."""
 
 _LONGEST_NAME: Final = 100
+_MOST_SECONDS: Final = 1e9
+"""Nobody waits longer for an answer."""
 _MEND: Final = (
     "The file was changed or damaged after it was written: put back a copy, or start a new folder."
 )
@@ -173,6 +175,7 @@ def _exchange(raw: bytes) -> Exchange | None:
             isinstance(n, int) and not isinstance(n, bool)
             and isinstance(request, dict) and isinstance(started, str)
             and isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+            and 0 <= seconds < _MOST_SECONDS
             and isinstance(sha256, str) and _is_hash_of(sha256, request, raw)
             and isinstance(errors, list)
             and (

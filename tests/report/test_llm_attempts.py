@@ -187,6 +187,15 @@ def test_what_a_server_makes_up_of_its_usage_counts_nothing(tmp_path: Path) -> N
     assert attempts["model"].tolist()[0] == ""
 
 
+def test_what_no_table_can_hold_of_a_servers_words_is_replaced(tmp_path: Path) -> None:
+    odd = {"text": genes(1), "usage": USAGE, "model": "\ud800m", "fingerprint": "\udfff"}
+    run = play(tmp_path / "run", [[{**odd, "finish_reason": "\ud800"}], [odd]])
+    attempts = attempts_of(run)
+    assert attempts["model"].tolist()[0] == "?m"
+    assert attempts["finish_reason"].tolist()[0] == attempts["fingerprint"].tolist()[0] == "?"
+    assert attempts.groupby(["model", "fingerprint"]).size().sum() == len(attempts)
+
+
 def test_a_damaged_trace_names_its_file_and_line(tmp_path: Path) -> None:
     run = play(tmp_path / "run", SCRIPT)
     (path,) = (tmp_path / "run" / "traces").glob("*/*.jsonl")

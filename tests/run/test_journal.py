@@ -257,6 +257,8 @@ def line(n: int = 0, **changes: Any) -> bytes:
         line(failed=3, answer=...),
         line(failed="why", answer=..., errors="none"),
         line(seconds="long"),
+        line(seconds=-1),
+        line(seconds=10**400),
         line(started=...),
         line() + line(),
         line() + line(n=2),

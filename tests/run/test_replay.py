@@ -304,6 +304,24 @@ def test_merged_and_split_runs_keep_their_traces(whole: Path, tmp_path: Path) ->
     assert found.campaigns == 10
 
 
+def test_parts_of_an_interrupted_run_ask_nothing_twice(tmp_path: Path) -> None:
+    arms = {"a": SOURCE, "b": SOURCE}
+    run(tmp_path / "run", arms, max_cost=5)
+    before = recorded(tmp_path / "run")
+    # What a kill left of a line that was being written goes no further.
+    begun = max(trace_files(tmp_path / "run"), key=lambda path: path.stat().st_mtime_ns)
+    begun.write_bytes(begun.read_bytes() + b'{"n":')
+    split(tmp_path / "run", tmp_path / "even", seeds=[0, 2])
+    split(tmp_path / "run", tmp_path / "odd", seeds=[1, 3])
+    merged = merge([tmp_path / "even", tmp_path / "odd"], tmp_path / "again")
+    assert merged.status == "interrupted"
+    assert recorded(tmp_path / "again") == before
+    whole = run(tmp_path / "again", arms, seeds=merged.manifest["config"]["seeds"])
+    assert whole.status == "complete"
+    assert set(recorded(tmp_path / "again").values()) == {2}
+    assert again(tmp_path / "again").byte_identical
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from cads_env.run.rows import Key, planned_keys
 from cads_env.run.traces import Exchange, read_trace, trace_files, trace_path
+from cads_env.values import plain_text
 
 RETRIES: Final = ("timeout", "connection", "rate_limit", "server", "malformed")
 """Kinds of failures after which a request is tried again."""
@@ -90,7 +91,7 @@ def _asked(exchange: Exchange) -> Asked:
     usage = answer.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
     tries = exchange.errors if is_failed else answer.get("retries")
-    finish = _text(answer.get("finish_reason"))
+    finish = _name(answer.get("finish_reason"))
     is_overflow = bool(answer.get("overflow"))
     return Asked(
         round=_position(request.get("round")),
@@ -100,8 +101,8 @@ def _asked(exchange: Exchange) -> Asked:
         is_blank=not is_failed and not is_overflow and not _text(answer.get("text")).strip(),
         is_cut=finish == "length",
         finish_reason=finish,
-        model=_text(answer.get("model")),
-        fingerprint=_text(answer.get("fingerprint")),
+        model=_name(answer.get("model")),
+        fingerprint=_name(answer.get("fingerprint")),
         tokens_in=_count(usage.get("tokens_in")),
         tokens_out=_count(usage.get("tokens_out")),
         tokens_cached=_count(usage.get("tokens_cached")),
@@ -113,6 +114,11 @@ def _asked(exchange: Exchange) -> Asked:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _name(value: Any) -> str:
+    """A server's text as a table holds it, which takes no lone surrogate."""
+    return plain_text(_text(value))
 
 
 def _position(value: Any) -> int:
