@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cads_env.errors import ProposalError
 from cads_env.parsing import MAX_ENTRY_LENGTH, ParsedProposal, parse_proposal, without_thinking
-from cads_env.parsing.names import lookup_for
+from cads_env.parsing.names import Lookup, lookup_for
 
 GENES = tuple(
     "TP53 MYC KRAS EGFR BRAF BRCA1 ATM CDK4 RB1 MDM2 AKT1 MTOR PTEN SET CAT REST IMPACT WAS MAX "
@@ -304,10 +304,6 @@ def test_a_name_a_thousand_times_is_one_proposal_and_its_repeats(joint: str) -> 
         "<|im_start|>",
         "<|channel|>analysis<|message|>",
         "\\n",
-        ',[{"candidates":["…→',
-        "TP53/;…->)",
-        "<li>(\\u\n1,",
-        "A>",
     ],
 )
 def test_a_hundred_thousand_characters_take_less_than_a_second(
@@ -434,3 +430,14 @@ def test_reading_an_answer_costs_a_fifth_of_indexing_its_registry() -> None:
     assert 1_500 < len(text) < 2_000
     first = seconds(text, registry)
     assert min(seconds(text, registry) for _ in range(9)) < 0.2 * first
+
+
+def test_what_a_lookup_remembers_is_bounded_and_changes_no_answer() -> None:
+    registry = tuple(f"Gene{i}" for i in range(6_000))
+    texts = [f"({name.upper()})" for name in registry] + [f"(other{i})" for i in range(6_000)]
+    lookup = Lookup(registry)
+    for _ in range(2):
+        found = [lookup.whole(text) for text in texts]
+        assert found == [*registry, *[None] * 6_000]
+        assert len(lookup._memo) <= 4_096
+    assert lookup.whole("GENE0" + " " * 10_000) == "Gene0"
