@@ -182,7 +182,7 @@ class AgentSpec:
             raise AgentError(msg) from error
 
     def check_side_tables(
-        self, agent: Proposer, registry: Registry, *, identifiers: RelabelMode = "named"
+        self, agent: object, registry: Registry, *, identifiers: RelabelMode = "named"
     ) -> None:
         """Raise unless the registry has every side table that the agent declares in `requires`.
 
@@ -268,8 +268,9 @@ def resolve_agents(agents: object) -> list[AgentSpec]:
     Args:
         agents: A name (`prior`, `replay-list:path=ranking.txt`), an agent file (`mine.yaml`), or
             the name of one that comes with the package, `module:Class`, a path (`my_agent.py`,
-            `my_agent.py:MyAgent`), a class, a factory, a sequence of these (or of mappings of the
-            form of an agent file), or a mapping of arm names to these.
+            `my_agent.py:MyAgent`), a class, a factory (one with an attribute `agent_file`, a
+            mapping of the form of such a file, counts as that file), a sequence of these (or of
+            mappings of the form of an agent file), or a mapping of arm names to these.
 
     Returns:
         One spec an arm, with distinct names and options that need no file, see
@@ -350,6 +351,9 @@ def _resolve(agent: object) -> AgentSpec:
         return _spec_of(find_factory(agent))
     if isinstance(agent, Mapping):
         return _spec_of(factory_of(agent_file_of(agent, where="An agent given as a mapping")))
+    if isinstance(told := getattr(agent, "agent_file", None), Mapping) and callable(agent):
+        # A factory that says what it makes: another process, and a replay, can make it again.
+        return _spec_of(factory_of(agent_file_of(told, where=f"{agent!r:.80}")))
     if callable(agent) and not (hasattr(agent, "propose") and not inspect.isclass(agent)):
         name = plain_text(str(getattr(agent, "__name__", type(agent).__name__)))
         module = getattr(agent, "__module__", "?")

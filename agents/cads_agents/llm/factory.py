@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,9 @@ def llm_agent(
         **options: As in `LLMProposer`, less `seed` and `journal`, which each campaign gives.
 
     Returns:
-        A function that takes `seed=` and `journal=`, named after the prompt.
+        A function that takes `seed=` and `journal=`, named after the prompt. Where the model and
+        the options are plain values, its attribute `agent_file` holds them, and a run of it is
+        replayed by `cads replay`.
     """
 
     def build(*, seed: int, journal: Journal | None = None) -> LLMProposer:
@@ -31,4 +34,18 @@ def llm_agent(
 
     prompt = load_prompt(options.get("prompt") or LLMProposer.default_prompt)
     build.__name__ = f"llm/{prompt.name}{LLMProposer.arm_suffix(options)}"
+    told = {**options, "model": model, "prompt": prompt.mapping()}
+    if _is_json(told):
+        # So that a run says how its arm was made, and a replay can make it again.
+        build.agent_file = {  # type: ignore[attr-defined]
+            "agent": "llm", "arm": build.__name__, "options": told,
+        }  # fmt: skip
     return build
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True

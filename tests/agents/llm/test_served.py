@@ -13,6 +13,7 @@ pytest.importorskip("langchain_openai")
 import cads_env
 from cads_agents import LLMProposer, llm_agent
 from cads_env.proposer import ProposerFailed
+from cads_env.run.replay import replay
 from cads_env.testing import tiny_protocol, tiny_registry
 from tests.agents.llm.fake_server import FakeServer
 from tests.agents.llm.fault_proxy import body_hash
@@ -134,3 +135,15 @@ def test_hostile_words_and_names_reach_the_server_as_they_are():
     spelled = {name.replace("\n", "\\n") for name in identifiers}
     assert {"{x}", "$slots", "2,4-D"} < set(told.split("; ")) <= spelled
     assert int(result.rounds["accepted"].iloc[0]) == 3
+
+
+def test_a_run_of_llm_agent_is_replayed_by_the_command(tmp_path: Path) -> None:
+    with FakeServer() as server:
+        agent = llm_agent({"model": "fake", "base_url": server.url}, prompt="thin")
+        cads_env.evaluate(
+            {"mine": agent}, registry=tiny_registry(), seeds=range(2), out=tmp_path / "run"
+        )
+    entry = json.loads((tmp_path / "run" / "manifest.json").read_text())["config"]["agents"][0]
+    assert (entry["arm"], entry["options"]["prompt"]["name"]) == ("mine", "thin")
+    done = replay(tmp_path / "run", registry=tiny_registry())
+    assert (done.campaigns, done.mismatches) == (2, ())
