@@ -18,14 +18,14 @@ from cads_env.campaign import open_screen
 from cads_env.certificate import Certificate
 from cads_env.errors import AgentError, RunError, quoted, suggest
 from cads_env.panel import Panel
-from cads_env.proposer import Proposer, ProposerFailed
+from cads_env.proposer import ProposerFailed
 from cads_env.protocol import Feedback, Protocol, load_protocol
 from cads_env.registry import RELABEL_MODES, Oracle, RelabelMode, relabel
 from cads_env.run.agents import AgentSpec, resolve_agents
 from cads_env.run.executors import MOST_JOBS, Executor, Kind, ThreadPool
 from cads_env.run.meter import Meter
 from cads_env.run.plan import Plan, proposer_seed
-from cads_env.run.playing import How, Progress, play_in_memory, play_into
+from cads_env.run.playing import How, Progress, built_ahead, play_in_memory, play_into
 from cads_env.run.result import RunResult
 from cads_env.score import resolve_certificate
 
@@ -297,9 +297,9 @@ def _check_before_first_read(
             spec.check_side_tables(agent, seen, identifiers=identifiers)
 
 
-def _probe(spec: AgentSpec, oracle: Oracle, seed: int) -> Proposer:
+def _probe(spec: AgentSpec, oracle: Oracle, seed: int) -> object:
     try:
-        return spec.build(proposer_seed(oracle, seed))
+        return built_ahead(spec, proposer_seed(oracle, seed))
     except ProposerFailed as failure:
         msg = f"Agent {spec.name!r} cannot start: {failure}"
         raise AgentError(msg) from failure

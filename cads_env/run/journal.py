@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import io
 import json
+import os
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -45,6 +46,10 @@ _OVER: Final = "The campaign of this journal is over; every campaign has a journ
 _NOT_ITS_TURN: Final = (
     "Another exchange of this campaign is under way. Ask one thing at a time: what is asked at "
     "once comes in another order each time, and could not be replayed."
+)
+_OTHER_PROCESS: Final = (
+    "A journal is of the process that plays its campaign; a process that an agent starts hands its "
+    "answers back and asks nothing of the journal itself."
 )
 _STILL_ASKING: Final = (
     "The campaign ended while an exchange of it was under way. Wait for every answer, or end what "
@@ -99,6 +104,7 @@ class CampaignJournal(ABC):
         self._unanswered: tuple[str, BaseException] | None = None
         self._turn, self._keeping = threading.Lock(), threading.Lock()
         self._is_over = False
+        self._process = os.getpid()
         self.spent = NOTHING_SPENT
         self.ticket = Ticket()
         _of_ticket[self.ticket] = self
@@ -138,6 +144,9 @@ class CampaignJournal(ABC):
             RecordError: The record is damaged.
             RunStopped: The run is to end.
         """
+        if os.getpid() != self._process:
+            # A copy of the process would write into the same file.
+            raise AgentError(_OTHER_PROCESS)
         if not self._turn.acquire(blocking=False):
             self._broken = self._broken or AgentError(_NOT_ITS_TURN)
             raise AgentError(_NOT_ITS_TURN)

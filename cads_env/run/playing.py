@@ -7,7 +7,7 @@ with it. Checks nothing of what was asked for: `evaluate` has done that.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from cads_env.proposer import ProposerFailed
 from cads_env.run.agents import AgentSpec
 from cads_env.run.executors import Executor, RunStopped, Stop, ThreadPool, execute
 from cads_env.run.folder import Registries, RunFolder, run_folder
+from cads_env.run.journal import MemoryJournal
 from cads_env.run.journals import Journals
 from cads_env.run.load import rows_as_read
 from cads_env.run.manifest import MANIFEST_FILE, new_manifest
@@ -82,6 +83,34 @@ def tasks_of(
     return [Task(seed, tuple(names)) for seed, names in arms.items()]
 
 
+def built_ahead(spec: AgentSpec, seed: int) -> object:
+    """An agent that is built before the first campaign, when nothing may be asked yet.
+
+    What is asked there would be kept nowhere and count against no limit.
+
+    Args:
+        spec: The agent.
+        seed: As for `AgentSpec.build`.
+
+    Returns:
+        The agent; its factory where it asks while it is built.
+
+    Raises:
+        AgentError: It cannot be built.
+        ProposerFailed: The same, as it says itself.
+    """
+    stop = Stop()
+    stop.give("nothing is asked before the first campaign")
+    journal = MemoryJournal(stop=stop)
+    try:
+        return spec.build(seed, journal.ticket)
+    except RunStopped:
+        return spec.factory
+    finally:
+        with suppress(RunStopped):
+            journal.end()
+
+
 def check_ready(specs: Iterable[AgentSpec], plan: Plan, seed: int) -> None:
     """Ask agents that can tell whether what they need is there, such as a server.
 
@@ -98,7 +127,7 @@ def check_ready(specs: Iterable[AgentSpec], plan: Plan, seed: int) -> None:
             continue
         oracle = plan.panel.for_seed(seed)[1]
         try:
-            ready = getattr(spec.build(proposer_seed(oracle, seed)), "check_ready", None)
+            ready = getattr(built_ahead(spec, proposer_seed(oracle, seed)), "check_ready", None)
             if callable(ready):
                 ready()
         except ProposerFailed as failure:

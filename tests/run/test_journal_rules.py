@@ -317,3 +317,48 @@ def test_arms_that_differ_in_case_alone_are_refused_where_they_keep_traces() -> 
     with pytest.raises(AgentError, match="'One' and 'one' differ in upper and lower case"):
         evaluate({"One": kind, "one": kind}, **how)
     assert evaluate({"Random": "random", "random": "random"}, **how).status == "complete"
+
+
+def test_an_agent_that_asks_while_it_is_built_asks_in_its_campaigns_alone(tmp_path: Path) -> None:
+    seeds: list[int] = []
+
+    class AsksFirst:
+        requires = ("prior",)
+
+        def __init__(self, *, journal: Journal, seed: int) -> None:
+            journal.exchange({"seed": seed}, lambda: {"n": seeds.append(seed)})
+
+        def propose(self, view: View) -> Sequence[str]:
+            return ()
+
+    def once(agents: object) -> str:
+        return evaluate(
+            agents, registry=PAIR, protocol=tiny_protocol(), seeds=range(2), out=tmp_path / "run"
+        ).status
+
+    assert once(AsksFirst) == once(AsksFirst) == "complete"
+    assert len(seeds) == len(set(seeds)) == 2
+    AsksFirst.requires = ("nothing like it",)
+    with pytest.raises(AgentError, match="needs the side table 'nothing like it'"):
+        once(AsksFirst)
+    assert len(seeds) == 2
+
+
+def test_a_process_that_an_agent_forked_asks_nothing(tmp_path: Path) -> None:
+    def ask(journal: Journal, view: View) -> None:
+        if (child := os.fork()) == 0:
+            code = 1
+            try:
+                journal.exchange(asked(view, child=1), dict)
+            except AgentError:
+                code = 7
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        journal.exchange(asked(view), dict)
+
+    assert play(ask, tmp_path / "run") == "complete"
+    assert replay(
+        tmp_path / "run", agents={"Agent": agent(lambda j, v: j.exchange(asked(v), dict) and None)},
+        registry=PAIR,
+    ).byte_identical  # fmt: skip

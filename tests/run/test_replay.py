@@ -306,8 +306,9 @@ def test_merged_and_split_runs_keep_their_traces(whole: Path, tmp_path: Path) ->
 
 def test_parts_of_an_interrupted_run_ask_nothing_twice(tmp_path: Path) -> None:
     arms = {"a": SOURCE, "b": SOURCE}
-    run(tmp_path / "run", arms, max_cost=5)
+    stopped = run(tmp_path / "run", arms, max_cost=4)
     before = recorded(tmp_path / "run")
+    assert len(trace_files(tmp_path / "run")) == len(stopped.campaigns) + 1
     # What a kill left of a line that was being written goes no further.
     begun = max(trace_files(tmp_path / "run"), key=lambda path: path.stat().st_mtime_ns)
     begun.write_bytes(begun.read_bytes() + b'{"n":')
