@@ -24,6 +24,7 @@ from cads_env.report.llm.attempts import (
     attempts_of,
     delivery_of,
 )
+from cads_env.report.llm.delivery import spend_table, spent_words
 from cads_env.run.load import load_run
 from cads_env.testing import tiny_protocol, tiny_registry
 from tests.report.llm_cases import ARMS, LLMProposer, play_grid
@@ -185,6 +186,17 @@ def test_what_a_server_makes_up_of_its_usage_counts_nothing(tmp_path: Path) -> N
     assert attempts[["tokens_in", "tokens_out", "tokens_cached"]].sum().sum() == 0
     assert attempts["cost"].sum() == 0
     assert attempts["model"].tolist()[0] == ""
+
+
+def test_tokens_and_prices_that_nobody_knows_are_said_to_be_left_out(tmp_path: Path) -> None:
+    answer = {"text": genes(1), "usage": USAGE}
+    blind = {"text": genes(2), "usage_missing": True, "price_unknown": True}
+    total = delivery_of(attempts_of(play(tmp_path / "run", [[answer], [blind], [blind]])))
+    assert total[["uncounted", "unpriced"]].sum().tolist() == [2, 2]
+    assert "Left out: the tokens of 2 answers" in spent_words(total)
+    assert "the cost of 2 answers" in spend_table({"": total}, several=False).note  # type: ignore[union-attr]
+    whole = delivery_of(attempts_of(play(tmp_path / "whole", [[answer]])))
+    assert "Left out" not in spent_words(whole)
 
 
 def test_what_no_table_can_hold_of_a_servers_words_is_replaced(tmp_path: Path) -> None:

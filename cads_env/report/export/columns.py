@@ -181,6 +181,8 @@ _ATTEMPTS: Final[Mapping[str, tuple[Kind, str]]] = {
     "tokens_in": ("integer", "Tokens of the requests."),
     "tokens_out": ("integer", "Tokens of the answers."),
     "tokens_cached": ("integer", "Tokens of the requests that the server had in its cache."),
+    "uncounted": ("integer", "Answers whose tokens the server did not tell; they stand as 0."),
+    "unpriced": ("integer", "Answers for which no price is known; their cost stands as 0."),
     "latency_s": ("real", "Seconds from request to answer, waits included."),
     "cost": ("real", "By the price table of the run; 0 where no price is known."),
     "finish_reason": ("free text", "How the last answer ended, as the server said."),

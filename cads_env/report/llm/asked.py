@@ -39,6 +39,8 @@ class Asked(NamedTuple):
         tokens_in: Tokens of the request.
         tokens_out: Tokens of the answer.
         tokens_cached: Tokens of the request that the server had in its cache.
+        is_uncounted: It was answered, and nobody counted its tokens: they stand as 0.
+        is_unpriced: It was answered, and no price is known: its cost stands as 0.
         cost: By the price table of the run.
         seconds: From request to answer, waits included.
         retries: Retries by kind, in the order of `RETRIES`.
@@ -57,6 +59,8 @@ class Asked(NamedTuple):
     tokens_out: int
     tokens_cached: int
     cost: float
+    is_uncounted: bool
+    is_unpriced: bool
     seconds: float
     retries: tuple[int, ...]
 
@@ -107,6 +111,8 @@ def _asked(exchange: Exchange) -> Asked:
         tokens_out=_count(usage.get("tokens_out")),
         tokens_cached=_count(usage.get("tokens_cached")),
         cost=_amount(usage.get("cost")),
+        is_uncounted=answer.get("usage_missing") is True,
+        is_unpriced=answer.get("price_unknown") is True,
         seconds=_amount(exchange.seconds),
         retries=_retries(tries),
     )

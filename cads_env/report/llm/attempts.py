@@ -38,7 +38,7 @@ DELIVERY_COUNTS: Final = (
 RETRY_COUNTS: Final = tuple(f"retries_{kind}" for kind in RETRIES)
 SPENT_COUNTS: Final = (
     "requests", "failed_requests", *RETRY_COUNTS, "tokens_in", "tokens_out",
-    "tokens_cached",
+    "tokens_cached", "uncounted", "unpriced",
 )  # fmt: skip
 ATTEMPT_COLUMNS: Final = [
     "arm", "registry", "seed", "status", "round", "attempt", *DELIVERY_COUNTS, *SPENT_COUNTS,
@@ -61,7 +61,8 @@ def attempts_of(run: str | Path | RunResult) -> pd.DataFrame:
         `over_delivered`; `unparsed`, `empty` and `cut` are 1 for an answer with text but no entry,
         without text, and ended at the most tokens. `fallback` stands on the last try of its round.
         `requests` counts exchanges of the trace, `failed_requests` those that broke for good, and
-        `overflows` those that were too long for the model. `latency_s` is in seconds with waits;
+        `overflows` those that were too long for the model; `uncounted` and `unpriced` those whose
+        tokens or price nobody knows, which stand as 0. `latency_s` is in seconds with waits;
         `cost` is by the price table of the run.
 
     Raises:
@@ -263,6 +264,8 @@ def _spent(tries: Sequence[Asked]) -> dict[str, Any]:
         "tokens_in": sum(e.tokens_in for e in tries),
         "tokens_out": sum(e.tokens_out for e in tries),
         "tokens_cached": sum(e.tokens_cached for e in tries),
+        "uncounted": sum(e.is_uncounted for e in tries),
+        "unpriced": sum(e.is_unpriced for e in tries),
         "latency_s": sum(e.seconds for e in tries),
         "cost": sum(e.cost for e in tries),
         "finish_reason": last.finish_reason if last else "",

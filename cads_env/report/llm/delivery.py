@@ -165,6 +165,7 @@ def spend_table(frames: Mapping[str, pd.DataFrame], *, several: bool) -> Table |
         note=(
             "Of all campaigns, failed ones as well, counted from the traces. cost: by the price "
             "table of the run; 0 where no price is known. Seconds hold retries and waits."
+            f"{_unknown(pd.concat([*frames.values()]))}"
         ),
         folded=several,
     )
@@ -265,5 +266,16 @@ def spent_words(total: pd.DataFrame) -> str:
     tokens = [int(total[c].sum()) for c in ("tokens_in", "tokens_out", "tokens_cached")]
     return (
         f"{counted(requests, 'request')}, {tokens[0]:,} tokens in ({tokens[2]:,} cached), "
-        f"{tokens[1]:,} out, cost {number(float(total['cost'].sum()), 2)}."
+        f"{tokens[1]:,} out, cost {number(float(total['cost'].sum()), 2)}.{_unknown(total)}"
     )
+
+
+def _unknown(total: pd.DataFrame) -> str:
+    """What the sums leave out, in words; empty where they are whole."""
+    uncounted, unpriced = (int(total[name].sum()) for name in ("uncounted", "unpriced"))
+    parts = []
+    if uncounted:
+        parts.append(f"the tokens of {counted(uncounted, 'answer')}, which the server did not tell")
+    if unpriced:
+        parts.append(f"the cost of {counted(unpriced, 'answer')}, for which no price is known")
+    return f" Left out: {'; '.join(parts)}." if parts else ""
