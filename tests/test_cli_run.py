@@ -351,6 +351,7 @@ def test_an_interrupted_grid_is_left_whole_and_says_how_to_go_on(tmp_path: Path)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     said = " ".join(stderr.split())
+    assert "stopping when the answers under way are here; Ctrl-C again ends at once." in said
     assert "interrupted. Campaigns completed before that are in g; with --out g" in said
     assert "Traceback" not in stderr
     found = load_grid(tmp_path / "g")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -178,7 +183,7 @@ def run(
 def _play(job: Job, **more: Any) -> RunResult | Grid:
     common = {"registry": job.panel, "seeds": job.seeds, **job.options, **more}
     try:
-        with CampaignProgress(job.total, rounds=job.asking_rounds) as progress:
+        with _said_ctrl_c(job), CampaignProgress(job.total, rounds=job.asking_rounds) as progress:
             if len(job.settings) == 1:
                 setting = job.settings[0]
                 return evaluate(
@@ -199,6 +204,26 @@ def _play(job: Job, **more: Any) -> RunResult | Grid:
         notes = " ".join(getattr(error, "__notes__", ()))
         ERR.print(f"cads: interrupted. {notes}", markup=False, highlight=False)
         raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _said_ctrl_c(job: Job) -> Iterator[None]:
+    """Say at Ctrl-C what is waited for, where campaigns under way have to come to an end."""
+    waits = job.options.get("concurrency", 1) > 1
+    if not waits or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        _say("cads: stopping when the answers under way are here; Ctrl-C again ends at once.")
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _finish(played: RunResult | Grid) -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 from cads_env.errors import AgentError, suggest
 from cads_env.run.agent_files import is_yaml
 from cads_env.run.agents import AgentSpec
 from cads_env.values import plain_text
+
+GIVEN_BY_RUNS: Final = ("seed", "journal")
+"""What a run hands to a factory, another one in each campaign."""
 
 
 def vary(specs: Iterable[AgentSpec], option: str, values: Sequence[Any]) -> list[AgentSpec]:
@@ -53,10 +56,16 @@ def with_options(specs: Iterable[AgentSpec], options: Mapping[str, Any]) -> list
     """The agents with each option set on all of them that have a parameter of its name.
 
     Raises:
-        AgentError: No agent has one of the options.
+        AgentError: No agent has one of the options, or the run itself gives it.
     """
     arms = list(specs)
     for option in options:
+        if option in GIVEN_BY_RUNS:
+            msg = (
+                f"{option!r} is given to each campaign by the run, so it is no option for all of "
+                "them. Leave it out; --seeds says which campaigns are played."
+            )
+            raise AgentError(msg)
         if not any(spec.accepts(option) for spec in arms):
             raise AgentError(_nobody(arms, option))
     return [
@@ -82,7 +91,7 @@ def _shown(value: Any) -> str:
 
 
 def _nobody(specs: Sequence[AgentSpec], option: str) -> str:
-    known = {name for spec in specs for name in spec.parameters} - {"seed", "journal"}
+    known = {name for spec in specs for name in spec.parameters} - set(GIVEN_BY_RUNS)
     return (
         f"None of the agents ({', '.join(spec.name for spec in specs)}) has an option {option!r}. "
         f"{suggest(option, known)}"

@@ -57,6 +57,12 @@ def test_an_option_is_set_where_it_exists() -> None:
     assert [dict(spec.options) for spec in arms] == [{"cost": 2}, {"table": "x"}]
 
 
+@pytest.mark.parametrize("option", ["seed", "journal"])
+def test_what_a_run_gives_each_campaign_is_no_option_of_all(option: str) -> None:
+    with pytest.raises(AgentError, match=rf"'{option}' is given to each campaign by the run"):
+        with_options(find_agents(Talker), {option: 1})
+
+
 def test_a_class_that_hands_options_on_has_those_of_its_base() -> None:
     (spec,) = find_agents(Child)
     assert {"depth", "prompt", "seed", "journal"} <= spec.parameters
