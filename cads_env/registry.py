@@ -30,7 +30,11 @@ RELABEL_MODES: Final[tuple[RelabelMode, ...]] = (
     "blinded",
     "shuffled-within-prior",
 )
-_DECILES: Final = 10
+_FEWEST_STRATA: Final = 10
+_STRATUM: Final = 50
+"""Candidates of one stratum of a prior, about. Deciles would be too coarse: within the best one of
+18,159 genes a good prior still orders the candidates so well that shuffling it there takes a third
+of that prior's own net."""
 
 
 def frozen_array(values: NDArray[Any]) -> NDArray[Any]:
@@ -261,9 +265,9 @@ def relabel(
     usual order. `blinded`: opaque codes, every side table dropped. In both the index order says
     nothing either, so untested candidates are exchangeable and an agent's expected net is 0.
 
-    `shuffled-within-prior`: as `shuffled`, but names move only among candidates of one decile of
-    the side table `prior`. How hits rise with the prior stays; what else the names tell of this
-    screen is gone. named minus it is what an agent knows of this screen beyond such a prior.
+    `shuffled-within-prior`: as `shuffled`, but names move only among about 50 candidates that are
+    neighbours by the side table `prior`. How hits rise with the prior stays; what else the names
+    tell of this screen is gone. named minus it is what an agent knows beyond such a prior.
 
     On a public panel the permutation follows from public numbers: an agent written to rebuild it
     can undo it. Only a salted panel resists that.
@@ -278,7 +282,7 @@ def relabel(
         The new pair.
 
     Raises:
-        RegistryError: Unknown mode, or a registry whose `prior` has no deciles.
+        RegistryError: Unknown mode, or a registry whose `prior` has no strata.
     """
     if mode not in RELABEL_MODES:
         msg = f"Unknown relabelling {mode!r}; expected one of {', '.join(RELABEL_MODES)}."
@@ -287,7 +291,7 @@ def relabel(
         return registry, oracle
     order = permutation(oracle.key("relabel", seed, mode=mode), registry.m)
     if mode == "shuffled-within-prior":
-        order = _within(prior_deciles(registry), order)
+        order = _within(prior_strata(registry), order)
     moved = Oracle(
         oracle.signal[order], oracle.labels[order], oracle.panel, oracle.instance, oracle.salt
     )
@@ -305,20 +309,22 @@ def relabel(
     return blind, moved
 
 
-def prior_deciles(registry: Registry) -> NDArray[np.int64]:
-    """The decile of each candidate by the public side table `prior`, lowest 0; ties by index.
+def prior_strata(registry: Registry) -> NDArray[np.int64]:
+    """The stratum of each candidate by the public side table `prior`, lowest 0; ties by index.
+
+    There are m // 50 strata of neighbours by rank, at least ten.
 
     Args:
         registry: A registry of at least 20 candidates with a numeric side table `prior`.
 
     Returns:
-        Shape (m,), values 0 to 9; deciles differ in size by one candidate at most.
+        Shape (m,), from 0; strata differ in size by one candidate at most.
 
     Raises:
         RegistryError: There is no such side table, it is no finite number for every candidate, or
             there are too few candidates.
     """
-    needed = "identifiers='shuffled-within-prior' moves names within deciles of a public prior"
+    needed = "identifiers='shuffled-within-prior' moves names within strata of a public prior"
     table = registry.side_tables.get("prior")
     if table is None:
         present = ", ".join(sorted(registry.side_tables)) or "none"
@@ -334,15 +340,15 @@ def prior_deciles(registry: Registry) -> NDArray[np.int64]:
             "every candidate. Fill its gaps, or say 'shuffled'."
         )
         raise RegistryError(msg)
-    if registry.m < 2 * _DECILES:
+    if registry.m < 2 * _FEWEST_STRATA:
         msg = (
             f"{needed}, but registry {registry.name!r} has {registry.m} candidates; expected at "
-            f"least {2 * _DECILES}. Say 'shuffled'."
+            f"least {2 * _FEWEST_STRATA}. Say 'shuffled'."
         )
         raise RegistryError(msg)
     rank = np.empty(registry.m, np.int64)
     rank[np.argsort(values, kind="stable")] = np.arange(registry.m)
-    return rank * _DECILES // registry.m
+    return rank * max(_FEWEST_STRATA, registry.m // _STRATUM) // registry.m
 
 
 def _within(groups: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:

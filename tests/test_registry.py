@@ -16,7 +16,7 @@ from cads_env.registry import (
     SideTable,
     check_truth,
     permutation,
-    prior_deciles,
+    prior_strata,
     relabel,
     subsample,
 )
@@ -228,22 +228,22 @@ def test_a_subset_of_impossible_size_is_refused(size: object) -> None:
         subsample(*tiny(), size, seed=0)  # type: ignore[arg-type]
 
 
-def test_shuffling_within_the_prior_moves_effects_inside_its_deciles_alone() -> None:
+def test_shuffling_within_the_prior_moves_effects_inside_its_strata_alone() -> None:
     registry, oracle = tiny()
     public, private = relabel(registry, oracle, "shuffled-within-prior", 3)
     assert public is registry
-    deciles = prior_deciles(registry)
-    assert np.bincount(deciles).tolist() == [M // 10] * 10
+    strata = prior_strata(registry)
+    assert np.bincount(strata).tolist() == [M // 10] * 10
     assert private.signal.tolist() != oracle.signal.tolist()
     assert np.array_equal(private.labels, private.signal > 0)
-    for decile in range(10):
-        inside = deciles == decile
+    for stratum in range(10):
+        inside = strata == stratum
         assert sorted(private.signal[inside]) == sorted(oracle.signal[inside])
 
 
-def test_every_order_of_a_decile_comes_up() -> None:
+def test_every_order_of_a_stratum_comes_up() -> None:
     registry, oracle = tiny()
-    inside = np.flatnonzero(prior_deciles(registry) == 4)
+    inside = np.flatnonzero(prior_strata(registry) == 4)
     orders = {
         tuple(relabel(registry, oracle, "shuffled-within-prior", seed)[1].signal[inside])
         for seed in range(400)
@@ -251,12 +251,20 @@ def test_every_order_of_a_decile_comes_up() -> None:
     assert len(orders) == 24
 
 
-def test_deciles_rise_with_the_prior_and_ties_go_by_index() -> None:
+def test_strata_rise_with_the_prior_and_ties_go_by_index() -> None:
     names = tuple(f"G{i}" for i in range(20))
     prior = [1.0] * 10 + [2.0] * 9 + [0.0]
     registry = Registry("r", names, side_tables={"prior": SideTable("p", prior)})
     expected = [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 0]
-    assert prior_deciles(registry).tolist() == expected
+    assert prior_strata(registry).tolist() == expected
+
+
+def test_strata_of_a_large_registry_are_of_about_fifty_candidates() -> None:
+    m = 1_210
+    tables = {"prior": SideTable("p", np.arange(m, dtype=float))}
+    sizes = np.bincount(prior_strata(Registry("r", tuple(map(str, range(m))), side_tables=tables)))
+    assert set(sizes.tolist()) == {50, 51}
+    assert sizes.size == 24
 
 
 @pytest.mark.parametrize(
@@ -268,7 +276,7 @@ def test_deciles_rise_with_the_prior_and_ties_go_by_index() -> None:
         (8, {"prior": np.arange(8.0)}, "has 8 candidates; expected at least 20"),
     ],
 )
-def test_a_registry_without_deciles_of_a_prior_is_refused_with_the_mode_and_the_way_out(
+def test_a_registry_without_strata_of_a_prior_is_refused_with_the_mode_and_the_way_out(
     m: int, tables: dict[str, NDArray[np.generic]], told: str
 ) -> None:
     registry = Registry(

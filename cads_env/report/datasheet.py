@@ -133,7 +133,7 @@ def _preprocessing(result: RunResult, entries: list[Mapping[str, Any]]) -> tuple
         "shuffled": "Names and side tables were moved together among the effects, anew a seed.",
         "blinded": "Identifiers were replaced by opaque codes and side tables dropped.",
         "shuffled-within-prior": "Names and side tables were moved together among the effects of "
-        "one decile of the prior, anew a seed.",
+        "about 50 neighbours by the prior, anew a seed.",
     }
     lines.append(labels.get(result.identifiers, f"Identifiers: {visible(result.identifiers)}."))
     return (Listing(tuple(lines)),)

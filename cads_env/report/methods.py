@@ -113,8 +113,8 @@ def _campaigns(result: RunResult) -> str:
         "named": "",
         "shuffled": ", with the identifiers shuffled among the candidates anew for each seed",
         "blinded": ", with identifiers replaced by opaque codes and side tables dropped",
-        "shuffled-within-prior": ", with the identifiers shuffled among the candidates of each "
-        "decile of the public prior anew for each seed",
+        "shuffled-within-prior": ", with the identifiers shuffled among about 50 "
+        "neighbours by the public prior anew for each seed",
     }
     unplaced = "; a slot that the proposer left empty was filled by a seeded, label-free draw"
     return f"{played}{names.get(result.identifiers, '')}{unplaced}."
