@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from signal import SIGINT, default_int_handler
+from signal import signal as set_handler
 from types import FrameType
 from typing import Annotated, Any
 
@@ -215,15 +216,15 @@ def _said_ctrl_c(job: Job) -> Iterator[None]:
         return
 
     def hear(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, before)
+        set_handler(SIGINT, before)
         _say("cads: stopping when the answers under way are here; Ctrl-C again ends at once.")
-        signal.default_int_handler(number, frame)
+        default_int_handler(number, frame)
 
-    before = signal.signal(signal.SIGINT, hear)
+    before = set_handler(SIGINT, hear)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        set_handler(SIGINT, before)
 
 
 def _finish(played: RunResult | Grid) -> None:
