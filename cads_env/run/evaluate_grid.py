@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -196,21 +198,22 @@ class _Part:
 
 
 def _play_at_once(parts: Sequence[_Part], *, concurrency: int, meter: Meter) -> None:
-    with ThreadPool(jobs=concurrency, meter=meter) as pool:
-        threads = [
-            threading.Thread(target=part.play_in, args=(pool,), daemon=True) for part in parts
-        ]
-        for thread in threads:
-            thread.start()
+    with (
+        ThreadPool(jobs=concurrency, meter=meter) as pool,
+        ThreadPool(jobs=len(parts)) as drivers,
+    ):
+        # Futures are waited for, not threads: a `Thread.join` that Ctrl-C interrupts may take a
+        # thread that still writes for one that has ended.
+        left: set[Future[Any]] = set()
         try:
-            for thread in threads:
+            for part in parts:
+                left.add(drivers.submit(partial(part.play_in, pool)))
+            while left:
                 # In pieces, so that Ctrl-C is heard on every system.
-                while thread.is_alive():
-                    thread.join(_LOOK_S)
+                left = wait(left, timeout=_LOOK_S).not_done
         except KeyboardInterrupt:
             pool.stop("interrupted")
-            for thread in threads:
-                thread.join()
+            wait(left)
             raise
     errors = [part.error for part in parts if part.error is not None]
     if errors:

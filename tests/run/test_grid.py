@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +14,7 @@ import pytest
 
 from cads_env.errors import AgentError, ProtocolError, RecordError, RunError
 from cads_env.panel import Panel
-from cads_env.proposer import ProposerFailed, View
+from cads_env.proposer import Proposal, ProposerFailed, View
 from cads_env.run import evaluate
 from cads_env.run.evaluate_grid import evaluate_grid
 from cads_env.run.grid import Grid, is_grid, load_grid
@@ -301,3 +305,37 @@ def test_a_folder_without_a_grid_is_said_to_be_one(tmp_path: Path) -> None:
     assert not is_grid(tmp_path)
     with pytest.raises(RunError, match=r"holds no grid.json"):
         load_grid(tmp_path)
+
+
+class Slow(Talker):
+    """Takes so long that whoever does not wait for it is noticed."""
+
+    playing = threading.Event()
+
+    def propose(self, view: View) -> Proposal:
+        Slow.playing.set()
+        time.sleep(0.4)
+        return super().propose(view)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal to a thread")
+def test_ctrl_c_is_let_out_after_every_setting_has_closed_its_files(tmp_path: Path) -> None:
+    main = threading.get_ident()
+    Slow.playing.clear()
+
+    def interrupt() -> None:
+        Slow.playing.wait(60)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    sender = threading.Thread(target=interrupt, daemon=True)
+    sender.start()
+    try:
+        with pytest.raises(KeyboardInterrupt) as error:
+            grid(tmp_path / "g", agents={"slow": Slow}, seeds=range(20), concurrency=4)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "the same command goes on" in error.value.__notes__[0]
+    runs = load_grid(tmp_path / "g").runs
+    assert [run.status for run in runs.values()] == ["interrupted"] * len(SETTINGS)
+    sender.join()

@@ -72,9 +72,10 @@ def export_run(
     if not (parquet or csv):
         msg = "Neither Parquet nor CSV was asked for; expected at least one of them."
         raise RunError(msg)
+    # First, since no package helps with a folder that is no run's.
+    run = open_run(folder)
     if parquet:
         need_pyarrow()
-    run = open_run(folder)
     source = run.folder.resolve()
     ending = "export" if parquet and csv else "parquet" if parquet else "csv"
     target = source.with_name(f"{source.name}-{ending}") if out is None else Path(out)
