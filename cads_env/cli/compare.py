@@ -14,8 +14,16 @@ from rich.text import Text
 from cads_env.cli.arguments import parse_seeds
 from cads_env.cli.terminal import OUT
 from cads_env.errors import RunError, printable
-from cads_env.report.terminal import detectable_words, run_table
-from cads_env.report.wording import visible
+from cads_env.inference import CANNOT_TELL
+from cads_env.report.terminal import (
+    Name,
+    detectable,
+    detectable_words,
+    difference,
+    longest_part,
+    run_table,
+)
+from cads_env.report.wording import counted, plain, visible
 from cads_env.run.combine import merge as merge_runs
 from cads_env.run.combine import split as split_run
 from cads_env.run.compare import Comparison
@@ -115,27 +123,26 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _table(found: Comparison) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    # A setting's name that is broken in its middle is hard to read; a long one must still fold.
-    settings = [
-        len(row.contrast.name.split(": ")[0]) for row in found.rows if ": " in row.contrast.name
-    ]
-    table.add_column("contrast", overflow="fold", min_width=min(max([13, *settings]) + 1, 18))
+    # A part of a name that is broken in its middle is hard to read; a long one must still fold.
+    names = [Name(visible(row.contrast.name, 200)) for row in found.rows]
+    table.add_column("contrast", min_width=longest_part(names, least=14))
     for column in ("diff.", "95 %", "n", "det.", "Holm", "TOST"):
         table.add_column(column, justify="right", no_wrap=True)
     # The longest word of a verdict: rich would else cut it to keep the figures whole.
     table.add_column("verdict", overflow="fold", min_width=11)
-    for row in found.rows:
-        estimate = row.contrast.estimate
+    for name, row in zip(names, found.rows, strict=True):
+        estimate, verdict = row.contrast.estimate, row.contrast.verdict
+        is_known = not (math.isnan(estimate.low) or verdict.startswith(CANNOT_TELL))
+        tests = (row.contrast.holm, row.contrast.equivalence.p_value)
         cells = [
-            visible(row.contrast.name, 200),
-            "-" if math.isnan(estimate.mean) else f"{estimate.mean:+.2f}",
-            "-" if math.isnan(estimate.low) else f"{estimate.low:.2f}, {estimate.high:.2f}",
+            difference(estimate.mean),
+            f"{estimate.low:.2f}, {estimate.high:.2f}" if is_known else "-",
             str(row.shared),
-            "-" if math.isnan(estimate.detectable) else f"{estimate.detectable:.2f}",
-            *map(_p, (row.contrast.holm, row.contrast.equivalence.p_value)),
-            row.contrast.verdict,
+            detectable(estimate),
+            *(_p(p) if is_known else "-" for p in tests),
+            verdict,
         ]
-        table.add_row(*map(Text, cells))
+        table.add_row(name, *map(Text, cells))
     return table
 
 
@@ -150,17 +157,19 @@ def _notes(found: Comparison) -> list[str]:
     several = len(found.rows) > 1
     family = f"the {len(found.rows)} contrasts above" if several else "this contrast alone"
     estimates = [row.contrast.estimate for row in found.rows]
-    scopes = dict.fromkeys(estimate.scope for estimate in estimates)
+    scopes = dict.fromkeys(estimate.scope for estimate in estimates if estimate.n)
+    noun = "declaration" if found.margin == 1 else "declarations"
+    declarations = f"{plain(found.margin)} {noun}"
     notes = [
         f"diff.: mean difference of {what} over the n campaigns (registry and seed) that both "
         f"scored, {'; '.join(scopes)}. {detectable_words(estimates)}",
         f"Holm: two-sided p, adjusted over {family}. TOST: p that the difference is at least "
-        f"{found.margin:g} declarations either way.",
+        f"{declarations} either way.",
     ]
     for row in found.rows:
         if row.first_only or row.second_only:
             notes.append(
-                f"{row.contrast.name}: {row.first_only} campaigns of {row.first} and "
+                f"{row.contrast.name}: {counted(row.first_only, 'campaign')} of {row.first} and "
                 f"{row.second_only} of {row.second} have no partner and are left out."
             )
     return [*notes, *(f"NOTE: {note}" for note in found.notes)]

@@ -13,7 +13,7 @@ from cads_env.inference.binomial import (
 from cads_env.inference.clusters import clustered
 from cads_env.inference.equivalence import Equivalence, tost
 from cads_env.inference.estimate import DETECTABLE_FACTOR, Estimate, paired_t
-from cads_env.inference.family import Contrast, compare_family, contrast, holm
+from cads_env.inference.family import CANNOT_TELL, Contrast, compare_family, contrast, holm
 from cads_env.inference.monte_carlo import MonteCarloBar, monte_carlo_bar
 from cads_env.inference.power import (
     detectable_difference,
@@ -31,6 +31,7 @@ from cads_env.inference.resampling import (
 from cads_env.inference.twin_evidence import TwinPath, beats_twin, beats_twin_path
 
 __all__ = [
+    "CANNOT_TELL",
     "DETECTABLE_FACTOR",
     "BootstrapInterval",
     "Contrast",

@@ -27,6 +27,9 @@ ONE_REGISTRY: Final = "paired t over the seeds of one registry"
 REGISTRY_T: Final = "t over registry means"
 """Method of a clustered interval over several registries."""
 
+FEWEST_ALIKE: Final = 5
+"""Below as many units that are all equal, an interval without a width is chance as well as fact."""
+
 # Means of equal numbers in another order differ by less than this, relative to their size.
 _ROUNDING: Final = 8 * float(np.finfo(np.float64).eps)
 
@@ -68,6 +71,13 @@ class Estimate(NamedTuple):
     def error(self) -> float:
         """Standard error of the mean, sd / sqrt(units); NaN when there are fewer than 2 units."""
         return self.sd / math.sqrt(self.units) if self.units > 1 else math.nan
+
+    @property
+    def untold(self) -> str:
+        """Why this decides nothing, where it is too few units that are all equal; else empty."""
+        if not 1 < self.units < FEWEST_ALIKE or self.sd > 0:
+            return ""
+        return f"no spread in {self.units} {'registries' if self.registries > 1 else 'campaigns'}"
 
     @property
     def scope(self) -> str:

@@ -21,6 +21,9 @@ from cads_env.inference.estimate import Estimate, finite, paired_t
 NOT_DECIDED = "not decided"
 """Verdict of a contrast that shows neither a difference nor equivalence."""
 
+CANNOT_TELL = "cannot tell"
+"""How the verdict of a contrast begins that could not have shown anything; why comes after it."""
+
 
 class Contrast(NamedTuple):
     """One contrast of a declared family.
@@ -31,7 +34,7 @@ class Contrast(NamedTuple):
         holm: p adjusted by Holm over the whole family; NaN when the contrast has no p.
         equivalence: The two one-sided tests against the margin, not adjusted.
         verdict: "better" or "worse" (Holm's p at most alpha), else "equivalent within M" (TOST p at
-            most alpha), else "not decided".
+            most alpha), else "not decided"; "cannot tell: ..." where too few units are all equal.
     """
 
     name: str
@@ -120,7 +123,8 @@ def compare_family(
 
     Returns:
         One row a contrast, in the order received. A contrast with fewer than 2 units stays in the
-        family with p = 1, and is "not decided".
+        family with p = 1, and is "not decided"; so does one of fewer than `FEWEST_ALIKE` units
+        that are all equal, which says that it cannot tell.
 
     Raises:
         InferenceError: A contrast's numbers are not usable (the message names it), or its
@@ -140,7 +144,7 @@ def compare_family(
         except InferenceError as error:
             msg = f"contrast {name!r}: {error}"
             raise InferenceError(msg) from None
-    raw = [estimate.p_value for estimate in estimates.values()]
+    raw = [math.nan if e.untold else e.p_value for e in estimates.values()]
     adjusted = holm([1.0 if math.isnan(p) else p for p in raw])
     rows = []
     for (name, estimate), unadjusted, p in zip(estimates.items(), raw, adjusted, strict=True):
@@ -152,6 +156,8 @@ def compare_family(
 
 
 def _verdict(estimate: Estimate, adjusted: float, equivalence: Equivalence, alpha: float) -> str:
+    if estimate.untold:
+        return f"{CANNOT_TELL}: {estimate.untold}"
     if adjusted <= alpha:
         return "better" if estimate.mean > 0 else "worse"
     return equivalence.verdict if equivalence.is_equivalent else NOT_DECIDED

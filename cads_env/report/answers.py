@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from cads_env.report.badge import badge_warning
-from cads_env.report.change import unit_of, what_would_change
+from cads_env.report.change import what_would_change
 from cads_env.report.content import Answer, Card, Table
 from cads_env.report.figures.answer import draw_answer
 from cads_env.report.verdict import (
@@ -47,7 +47,7 @@ WORDS: Final[dict[Answer, str]] = {
     "harm-small": f"No, it harms by less than {MARGIN:g}",
     "no": f"No, within {MARGIN:g} of 0",
     "open": "Not decided",
-    "unknown": "Not known",
+    "unknown": "Cannot tell",
 }
 
 
@@ -63,7 +63,7 @@ def cards(result: RunResult, answers: Sequence[Verdict]) -> tuple[Card, ...]:
 
 def _card(result: RunResult, verdict: Verdict) -> Card:
     estimate = verdict.arm.net
-    has_interval = math.isfinite(estimate.low)
+    has_interval = math.isfinite(estimate.low) and not verdict.untold
     measure = "net certified hits a campaign" if estimate.n else "no net"
     if has_interval:
         measure = f"{measure}, 95 % interval {interval(estimate.low, estimate.high)}"
@@ -90,7 +90,7 @@ def _sentence(verdict: Verdict) -> str:
         return "No campaign was scored, so there is nothing to compare."
     both = f"{number(arm.true)} certified hits a campaign against {number(arm.twin)} of its twin"
     if verdict.answer == "unknown":
-        return f"{both}; one {unit_of(verdict)} gives no interval."
+        return f"Cannot tell, {verdict.untold}: {both}."
     margin = number(MARGIN, 0)
     return {
         "yes": f"It adds to the loop: {both}.",
@@ -114,7 +114,7 @@ def _how_sure(result: RunResult, verdict: Verdict) -> str:
     if not verdict.arm.n:
         return "Unknown."
     parts = []
-    if math.isfinite(estimate.low):
+    if math.isfinite(estimate.low) and not verdict.untold:
         adjusted = ""
         if len(result.arms) > 1:
             adjusted = f", {p_text(verdict.holm)} by Holm over {len(result.arms):,} arms"
@@ -183,7 +183,7 @@ def summary_table(answers: Sequence[Verdict]) -> Table | None:
             visible(v.arm.arm),
             WORDS[v.answer],
             signed(v.arm.net.mean),
-            interval(v.arm.net.low, v.arm.net.high),
+            UNDEFINED if v.untold else interval(v.arm.net.low, v.arm.net.high),
             f"{v.wins} / {v.losses} / {v.ties}" if v.arm.n else UNDEFINED,
             e_text(v.log_e) if v.arm.n else UNDEFINED,
             p_cell(v.holm),

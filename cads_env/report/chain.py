@@ -58,9 +58,9 @@ def overlaps(result: RunResult) -> tuple[Overlap, ...]:
 def adjusted_p(arms: Sequence[ArmResult]) -> list[float]:
     """Holm's p of each arm's net over the family of all arms of the run; NaN where there is none.
 
-    An arm without an interval stays in the family with p = 1.
+    An arm whose net tells nothing stays in the family with p = 1.
     """
-    raw = [arm.net.p_value for arm in arms]
+    raw = [math.nan if arm.net.untold or arm.is_out_of_reach else arm.net.p_value for arm in arms]
     adjusted = holm([1.0 if math.isnan(p) else p for p in raw])
     return [math.nan if math.isnan(p) else float(a) for p, a in zip(raw, adjusted, strict=True)]
 

@@ -29,6 +29,10 @@ def what_would_change(result: RunResult, verdict: Verdict) -> str:
     match verdict.answer:
         case _ if not verdict.arm.n:
             return "Campaigns that are scored."
+        case "unknown" if verdict.arm.is_out_of_reach:
+            return "A protocol with slots in reach: more rounds, or more reads a candidate."
+        case "unknown" if verdict.arm.net.untold:
+            return f"More {unit_of(verdict, several=True)}: so few that are alike show no spread."
         case "unknown":
             return f"A second {unit_of(verdict)} would give an interval."
         case "yes" | "yes-small" | "harm" | "harm-small":

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -19,8 +22,9 @@ from cads_env.report.verdict import (
     exhausted_registries,
     scored_scope,
     undeclared_contamination,
+    why_untold,
 )
-from cads_env.report.wording import visible
+from cads_env.report.wording import counted, listed, visible
 from cads_env.run.result import SMALLEST_RANGE, ArmResult, RunResult, bound_words, show_ratio
 
 SYNTHETIC_NOTE: Final = "synthetic: plumbing and calibration, not biology"
@@ -45,9 +49,54 @@ def facts(rows: Sequence[tuple[str, str]]) -> Table:
     return table
 
 
+class Name:
+    """A name in a cell that is broken after a slash, a colon or a space before anywhere else."""
+
+    def __init__(self, text: str) -> None:
+        """Keep the text, which is on one line."""
+        self.text = text
+        self.parts: tuple[str, ...] = tuple(re.findall(r"[^/: ]*[/: ]+|[^/: ]+", text))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """As few lines as the width of the column allows."""
+        lines = [""]
+        for part in self.parts:
+            if lines[-1] and cell_len(lines[-1]) + cell_len(part.rstrip()) > options.max_width:
+                lines.append("")
+            lines[-1] += part
+        yield Text("\n".join(line.rstrip() for line in lines), overflow="fold")
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """From its longest part to the whole."""
+        whole = min(cell_len(self.text), options.max_width)
+        return Measurement(min(longest_part([self]), whole), whole)
+
+
+def longest_part(names: Iterable[Name], *, least: int = 1, most: int = 18) -> int:
+    """Width at which no part of the names is broken, in cells, as far as the limits allow.
+
+    Args:
+        names: Those of a column.
+        least: Smallest width.
+        most: Largest width; longer parts are broken.
+    """
+    widths = [cell_len(part.rstrip()) for name in names for part in name.parts]
+    return min(max([least, *widths]), most)
+
+
 def number(value: float, digits: int = 2) -> str:
     """A number with fixed digits, '-' when it is not defined."""
     return "-" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def difference(value: float) -> str:
+    """A difference with its sign, '-' when it is not defined."""
+    return "-" if math.isnan(value) else f"{value:+.2f}"
+
+
+def detectable(estimate: Estimate) -> str:
+    """What the column `det.` says of an estimate: '-' when it has no spread."""
+    return number(estimate.detectable) if estimate.detectable > 0 else "-"
 
 
 def run_table(result: RunResult) -> RenderableType:
@@ -68,14 +117,15 @@ def run_table(result: RunResult) -> RenderableType:
         padding=(0, 0),
         pad_edge=False,
     )
-    table.add_column("arm", overflow="fold", min_width=10)
+    names = [Name(visible(arm.arm)) for arm in result.arms.values()]
+    table.add_column("arm", min_width=longest_part(names, least=10))
     for column in ("true", "false", "FDR<", "twin", "net", "95 %", "norm", "reach", "det."):
         table.add_column(column, justify="right", no_wrap=True)
-    for arm in result.arms.values():
-        table.add_row(*map(Text, _cells(arm)))
+    for name, arm in zip(names, result.arms.values(), strict=True):
+        table.add_row(name, *map(Text, _cells(arm)))
     spread = result.reference - result.twin
     whole = "1.00" if spread >= SMALLEST_RANGE else "-"
-    cells = [number(result.reference), "", "", number(result.twin), f"{spread:+.2f}"]
+    cells = [number(result.reference), "", "", number(result.twin), difference(spread)]
     table.add_section()
     table.add_row("reference*", *cells, "", whole, "", "", style="dim")
     return Group(table, *(Text(printable(line)) for line in _notes(result)))
@@ -84,22 +134,19 @@ def run_table(result: RunResult) -> RenderableType:
 def _cells(arm: ArmResult) -> list[str]:
     net = arm.net
     return [
-        visible(arm.arm),
         number(arm.true),
         number(arm.false),
         number(arm.fdr_bound, 3) if arm.n else "-",
         number(arm.twin),
-        "-" if math.isnan(net.mean) else f"{net.mean:+.2f}",
-        "-" if math.isnan(net.low) else f"{net.low:.2f}, {net.high:.2f}",
+        difference(net.mean),
+        "-" if why_untold(arm) else f"{net.low:.2f}, {net.high:.2f}",
         show_ratio(arm.normalised_net),
         f"{number(arm.slots_in_reach, 0)}/{number(arm.slots, 0)}",
-        number(net.detectable),
+        detectable(net),
     ]
 
 
 def _notes(result: RunResult) -> list[str]:
-    counts = {arm.n for arm in result.arms.values()}
-    n = f"n = {counts.pop()}" if len(counts) == 1 else _counts_by_arm(result)
     methods = " / ".join(sorted({arm.net.method for arm in result.arms.values() if arm.n}))
     notes = []
     if result.status != "complete":
@@ -109,7 +156,8 @@ def _notes(result: RunResult) -> list[str]:
             "played."
         )
     notes += [
-        f"{n} campaigns, {scored_scope(result)}, {result.identifiers} identifiers.",
+        f"{_counts(result)}, {scored_scope(result)}, {result.identifiers} identifiers.",
+        *_untold_notes(result),
         "true, false: mean certified hits and nulls; FDR<: 95 % upper bound of P(any false).",
         "twin: the same loop with the proposer removed. net = true - twin, with its interval"
         f"{f' ({methods})' if methods else ''}.",
@@ -161,8 +209,25 @@ def _notes(result: RunResult) -> list[str]:
     return notes
 
 
-def _counts_by_arm(result: RunResult) -> str:
-    return "n = " + ", ".join(f"{arm.n} ({visible(name)})" for name, arm in result.arms.items())
+def _counts(result: RunResult) -> str:
+    """How many campaigns the arms have that have any, and which have none."""
+    counts = {visible(name): arm.n for name, arm in result.arms.items() if arm.n}
+    if not counts:
+        return "No campaign is scored"
+    empty = [visible(name) for name, arm in result.arms.items() if not arm.n]
+    but = f" (none of {listed(empty)})" if empty else ""
+    if len(set(counts.values())) == 1:
+        return f"n = {counted(next(iter(counts.values())), 'campaign')}{but}"
+    return f"n = {', '.join(f'{n} ({name})' for name, n in counts.items())} campaigns{but}"
+
+
+def _untold_notes(result: RunResult) -> list[str]:
+    """Why some of the arms tell nothing, one line a reason."""
+    told: dict[str, list[str]] = {}
+    for name, arm in result.arms.items():
+        if arm.n and (why := why_untold(arm)):
+            told.setdefault(why, []).append(visible(name))
+    return [f"Cannot tell, {why}: {listed(names)}." for why, names in told.items()]
 
 
 def detectable_words(estimates: Sequence[Estimate]) -> str:
@@ -171,7 +236,8 @@ def detectable_words(estimates: Sequence[Estimate]) -> str:
     Args:
         estimates: Those of the table; ones without a spread say nothing.
     """
-    units = sorted({e.units for e in estimates if math.isfinite(e.detectable)})
+    estimates = [e for e in estimates if e.detectable > 0]
+    units = sorted({e.units for e in estimates})
     few = [n for n in units if n < FEW_UNITS]
     if not few:
         return "det.: 2.80 standard errors, found with about 80 % power."

@@ -16,7 +16,7 @@ from cads_env.inference import Estimate, beats_twin, n_to_detect, t_detectable, 
 from cads_env.report.chain import adjusted_p
 from cads_env.report.content import Answer
 from cads_env.report.wording import number, plain
-from cads_env.run.result import ArmResult, RunResult
+from cads_env.run.result import NO_SLOT, ArmResult, RunResult
 
 MARGIN: Final = 1.0
 """A net within as many discoveries of 0 counts as nothing added (two one-sided tests at .05)."""
@@ -35,7 +35,8 @@ class Verdict:
         answer: "yes" if the interval of the net lies above 0 and "harm" if below, and Holm's p
             over the arms is at most `LEVEL`; each "-small" where the net is also within `MARGIN`
             of 0 by two one-sided tests at .05; "no" if it is within but not told from 0, else
-            "open"; "unknown" without an interval.
+            "open"; "unknown" where nothing could be told.
+        untold: Why nothing could be told; empty where something could.
         wins: Campaigns in which it certified more hits than its twin.
         losses: Campaigns in which it certified fewer.
         ties: Campaigns in which it certified as many.
@@ -53,6 +54,7 @@ class Verdict:
 
     arm: ArmResult
     answer: Answer
+    untold: str
     wins: int
     losses: int
     ties: int
@@ -80,9 +82,11 @@ def judge(arm: ArmResult, campaigns: pd.DataFrame, *, holm: float = math.nan) ->
     estimate = arm.net
     has_spread = math.isfinite(estimate.sd)
     within = tost(estimate, margin=MARGIN)
+    untold = why_untold(arm)
     return Verdict(
         arm=arm,
-        answer=_answer(estimate, holm),
+        answer="unknown" if untold else _answer(estimate, holm),
+        untold=untold,
         wins=wins,
         losses=losses,
         ties=len(nets) - wins - losses,
@@ -96,9 +100,22 @@ def judge(arm: ArmResult, campaigns: pd.DataFrame, *, holm: float = math.nan) ->
     )
 
 
+def why_untold(arm: ArmResult) -> str:
+    """Why the net of an arm tells nothing of its proposer; empty where it could tell something.
+
+    Args:
+        arm: Its summary.
+    """
+    if not arm.n:
+        return "no campaign was scored"
+    if arm.is_out_of_reach:
+        return NO_SLOT
+    if arm.net.untold:
+        return arm.net.untold
+    return "" if math.isfinite(arm.net.low) else "one campaign"
+
+
 def _answer(estimate: Estimate, holm: float) -> Answer:
-    if not math.isfinite(estimate.low):
-        return "unknown"
     is_small = tost(estimate, margin=MARGIN).is_equivalent
     # With several arms, chance alone takes some interval off 0: Holm's p decides then.
     if estimate.low > 0 and not holm > LEVEL:
@@ -112,7 +129,7 @@ def scored_scope(result: RunResult) -> str:
     """How far the scored campaigns reach: `holds for this registry` or `over 8 registries`."""
     count = result.campaigns["registry"].nunique()
     if not count:
-        return result.scope
+        return "so nothing is known yet"
     return "holds for this registry" if count == 1 else f"over {count:,} registries"
 
 

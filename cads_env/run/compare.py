@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeGuard
 
 from cads_env.errors import RunError, suggest
-from cads_env.inference import Contrast, compare_family
+from cads_env.inference import CANNOT_TELL, Contrast, compare_family
 from cads_env.run.grid import Grid, is_grid, load_grid
 from cads_env.run.load import load_run
 from cads_env.run.manifest import differences
-from cads_env.run.result import RunResult
+from cads_env.run.result import NO_SLOT, RunResult
 
 Score = Literal["net", "true"]
 SCORES: Final[tuple[Score, ...]] = ("net", "true")
@@ -200,10 +200,17 @@ def _compared(
         margin=margin,
     )
     whole = tuple(
-        Row(contrast, a, b, len(values), *only)
+        Row(_within_reach(contrast, arms[a], arms[b]), a, b, len(values), *only)
         for contrast, (a, b, values, _, *only) in zip(found, rows.values(), strict=True)
     )
     return Comparison(whole, score, margin, tuple(dict.fromkeys(notes)))
+
+
+def _within_reach(contrast: Contrast, *arms: ArmRows) -> Contrast:
+    """The contrast, whose verdict says so where neither arm could have certified anything."""
+    if not all(arm.run.arms[arm.arm].is_out_of_reach for arm in arms):
+        return contrast
+    return contrast._replace(verdict=f"{CANNOT_TELL}: {NO_SLOT}")
 
 
 def _names(family: Sequence[tuple[str, str]]) -> list[str]:

@@ -22,6 +22,9 @@ from cads_env.run.rows import DECLARATION_COLUMNS, ROUND_COLUMNS, campaign_colum
 SMALLEST_RANGE: Final = 1.0
 """Below this mean(reference - twin), normalised net would divide by next to nothing."""
 
+NO_SLOT: Final = "no slot is in reach"
+"""Why an arm that is out of reach tells nothing."""
+
 
 class Failure(NamedTuple):
     """A campaign that was not scored because the proposer's infrastructure broke.
@@ -86,6 +89,12 @@ class ArmResult:
     slots_in_reach: float
     filled: float
     filled_in_reach: float
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether no slot is in reach and every net is 0, so that nothing could have been seen."""
+        is_level = self.net.mean == 0 and not self.net.sd > 0
+        return is_level and self.slots > 0 and self.slots_in_reach == 0
 
 
 def arm_json(arm: ArmResult) -> dict[str, Any]:

@@ -133,3 +133,14 @@ def test_a_bad_number_is_refused_with_the_name_of_its_contrast() -> None:
         compare_family({"fine": [1, 2]}, margin=0.0)
     with pytest.raises(InferenceError, match=r"confidence is 0.4; expected .* between 0.5 and 1"):
         compare_family({"fine": [1, 2]}, confidence=0.4)
+
+
+def test_few_differences_that_are_all_equal_tell_nothing() -> None:
+    few, enough = compare_family({"few": [0] * 4, "enough": [0] * 5})
+    assert few.verdict == "cannot tell: no spread in 4 campaigns"
+    assert math.isnan(few.holm)
+    assert enough.verdict == "equivalent within 1"
+    (shifted,) = compare_family({"shifted": [3.0] * 4}, [0, 0, 1, 1])
+    assert shifted.verdict == "cannot tell: no spread in 2 registries"
+    (alone,) = compare_family({"alone": [3.0]})
+    assert alone.verdict == "not decided"

@@ -73,6 +73,17 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     return play(arms, folder, registry=panel(2, name=HOSTILE))
 
 
+@pytest.fixture(scope="session")
+def level(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+    """Two arms in a protocol of so few reads that nothing can be certified."""
+    protocol = cads_env.load_protocol(
+        "standard", rounds=2, first_fresh=8, fresh=8, reread_candidates=2, reads_each=1
+    )
+    arms = {"random": "random", "prior": "prior"}
+    folder = tmp_path_factory.mktemp("runs") / "level"
+    return play(arms, folder, registry=panel(1), protocol=protocol, seeds=range(6))
+
+
 class Page(HTMLParser):
     """A document as lists of its elements; refuses tags that are not closed in order."""
 

@@ -10,12 +10,15 @@ import pytest
 from rich.console import Console, RenderableType
 
 from cads_env import RunResult
-from cads_env.cli.compare import _table
+from cads_env.cli.compare import _notes, _table
 from cads_env.inference import Contrast, paired_t, tost
+from cads_env.report.assemble import build_report
 from cads_env.report.terminal import detectable_words, run_table
+from cads_env.report.verdict import verdicts
 from cads_env.run import Comparison, compare, merge
 from cads_env.run.compare import Row
-from tests.report.conftest import Half, play
+from cads_env.run.load import load_run
+from tests.report.conftest import Dead, Half, panel, play
 
 
 def shown(renderable: RenderableType) -> str:
@@ -95,3 +98,46 @@ def test_no_name_of_an_arm_moves_the_terminal(tmp_path: Path) -> None:
         text = shown(table)
         assert all(x.isprintable() for x in text.replace("\n", ""))
         assert r"\x1b[2J" in "".join(line.split("  ")[0].strip() for line in text.splitlines())
+
+
+def test_a_run_in_which_nothing_can_be_certified_tells_nothing(level: RunResult) -> None:
+    assert level.arms["random"].slots > level.arms["random"].slots_in_reach == 0
+    text = shown(run_table(level))
+    assert "Cannot tell, no slot is in reach: random and prior." in " ".join(text.split())
+    (row,) = (line for line in text.splitlines() if line.startswith(" random "))
+    assert row.split()[1:] == ["0.00", "0.00", "0.393", "0.00", "+0.00", "-", "-", "0/16", "-"]
+    assert {verdict.answer for verdict in verdicts(level)} == {"unknown"}
+    assert {cards.word for cards in build_report(level).cards} == {"Cannot tell"}
+    found = compare([level])
+    assert [row.contrast.verdict for row in found.rows] == ["cannot tell: no slot is in reach"]
+    line = shown(_table(found)).splitlines()[3]
+    assert line.split()[:8] == ["prior", "-", "random", "+0.00", "-", "6", "-", "-"]
+    assert "at least 1 declaration either way" in " ".join(_notes(found))
+
+
+def test_an_arm_without_campaigns_leaves_the_notes_of_the_others(tmp_path: Path) -> None:
+    play({"dead": Dead}, tmp_path / "a", registry=panel(1), seeds=range(4))
+    play({"random": "random"}, tmp_path / "b", registry=panel(1), seeds=range(4))
+    result = merge([tmp_path / "a", tmp_path / "b"], tmp_path / "all")
+    assert list(result.arms) == ["dead", "random"]
+    text = " ".join(shown(run_table(result)).split())
+    assert "n = 4 campaigns (none of dead), holds for this registry, named" in text
+    assert "with so few seeds" in text
+    none = RunResult.of(
+        {"campaigns": [], "rounds": [], "declarations": [], "failures": []}, result.manifest
+    )
+    text = " ".join(shown(run_table(none)).split())
+    assert "No campaign is scored, so nothing is known yet" in text
+    assert "nan" not in text
+
+
+def test_names_are_broken_between_their_parts(tmp_path: Path) -> None:
+    arms = {"smollm2-135m/informed": "random", "smollm2-135m/thin": "prior"}
+    play(arms, tmp_path / "run", seeds=range(3))
+    for table in (run_table(load_run(tmp_path / "run")), _table(compare(tmp_path / "run"))):
+        text = shown(table)
+        assert max(map(len, text.splitlines())) <= 80
+        first = [line.strip().split(" ")[0] for line in text.splitlines()]
+        assert "smollm2-135m/thin" in first
+        assert {"informed", "smollm2-135m/informed"} & set(first)
+        assert "…" not in text
