@@ -8,6 +8,7 @@ out as its escape. Never asks a model.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from string import Template
 from typing import Final, NamedTuple
 
@@ -71,10 +72,31 @@ def messages_of(prompt: Prompt, view: View, shown: Shown, candidates: Candidates
         candidates: What `$candidates` stands for.
     """
     values = {name: _value(name, view, shown, candidates) for name in prompt.placeholders}
-    texts = (("system", prompt.system), ("user", prompt.user))
+    texts = [("system", prompt.system), ("user", prompt.user)]
+    if not values.get("assay", "-"):
+        texts = [(role, _without_assay(text)) for role, text in texts]
+        # In a line that says more.
+        values["assay"] = "not described"
     return [
         {"role": role, "content": Template(text).substitute(values)} for role, text in texts if text
     ]
+
+
+@lru_cache(maxsize=64)
+def _without_assay(text: str) -> str:
+    """A template less the lines whose only placeholder is `$assay`, and the blank one after each.
+
+    Given back as it is where nothing would be left.
+    """
+    lines, kept = text.split("\n"), list[str]()
+    is_after_dropped = False
+    for line in lines:
+        if Template(line).get_identifiers() == ["assay"]:
+            is_after_dropped = True
+        elif not (is_after_dropped and not line.strip() and not (kept and kept[-1].strip())):
+            kept.append(line)
+            is_after_dropped = False
+    return text if kept == lines else "\n".join(kept).strip("\n") or text
 
 
 def _value(name: str, view: View, shown: Shown, candidates: Candidates) -> str:
@@ -83,7 +105,7 @@ def _value(name: str, view: View, shown: Shown, candidates: Candidates) -> str:
         case "description":
             return _prose(view.description) or "not described"
         case "assay":
-            return _prose(view.assay) or "as described above"
+            return _prose(view.assay)
         case "high_means":
             return _prose(view.high_means) or "its reads so far look more like a hit than not"
         case "high":

@@ -158,7 +158,7 @@ def test_a_prompt_without_a_system_text_is_one_message():
 def test_every_placeholder_has_a_value():
     text = "\n".join(f"${name}" for name in PLACEHOLDERS)
     prompt = load_prompt(CONTENT | {"user": text, "tested_list": True})
-    view = tiny_view(accepted=("GENE009",), refused=(Refusal("X", "invalid"),))
+    view = tiny_view(assay="Counting", accepted=("GENE009",), refused=(Refusal("X", "invalid"),))
     [message] = messages_of(prompt, view, without(view, ()), Candidates("C1, C2", ", "))
     assert "$" not in message["content"]
     assert "C1, C2" in message["content"]
@@ -224,3 +224,21 @@ def test_unknown_names_and_files_are_refused_with_a_suggestion(tmp_path: Path):
         load_prompt({"name": "x", "tested_list": False, "asks_unseen": False, "user": "u"})
     with pytest.raises(AgentError, match="A prompt is a int"):
         load_prompt(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", prompt_names())
+def test_a_line_about_the_assay_leaves_where_the_registry_has_none(name):
+    whole, less = text_of(name, tiny_view(assay="Counting.")), text_of(name, tiny_view(assay=" "))
+    assert less == whole.replace("How a candidate is measured: Counting.\n\n", "")
+    assert less != whole
+    assert "its reads so far look more like a hit than not" in less
+
+
+def test_a_line_that_says_more_than_the_assay_stays():
+    def told(user: str) -> str:
+        return text_of(load_prompt(CONTENT | {"user": user}), tiny_view(assay=""))
+
+    assert told("By $assay, $slots of them.\n\nEnd.\n") == "By not described, 4 of them.\n\nEnd.\n"
+    assert told("One.\n\n\nBy $assay.\n\nTwo $slots.\n") == "One.\n\n\nTwo 4."
+    assert told("By $assay.\nName $slots.\n\nBy $assay.") == "Name 4."
+    assert told("By $assay.") == "By not described."
