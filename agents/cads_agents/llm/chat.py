@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import BaseMessage
 
-_FIELDS: Final = {
+SAMPLING_FIELDS: Final = {
     "temperature": ("temperature",),
     "top_p": ("top_p",),
     "max_tokens": ("max_tokens", "max_output_tokens", "max_new_tokens", "num_predict"),
@@ -45,13 +45,16 @@ class Ask:
         classes = {cls.__name__ for cls in type(model).__mro__}
         own = () if classes & _BY_KEYWORD else type(model).model_fields
         self._fields = {
-            setting: name for setting, names in _FIELDS.items() for name in names if name in own
+            setting: name
+            for setting, names in SAMPLING_FIELDS.items()
+            for name in names
+            if name in own
         }
         # A class without any of these fields takes them as keywords, or ignores them.
         self._by_keyword = not self._fields
         self.sends_seed = sampling.seed and (self._by_keyword or "seed" in self._fields)
-        taken = _FIELDS if self._by_keyword else self._fields
-        self.unsent = tuple(sorted(set(_FIELDS) - set(taken) - {"seed"}))
+        taken = SAMPLING_FIELDS if self._by_keyword else self._fields
+        self.unsent = tuple(sorted(set(SAMPLING_FIELDS) - set(taken) - {"seed"}))
 
     def __call__(
         self,

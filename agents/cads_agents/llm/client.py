@@ -33,7 +33,14 @@ from cads_agents.llm.numbers import check_positive
 from cads_agents.llm.objects import object_settings, secrets_of, url_of, without_own_retries
 from cads_agents.llm.pace import Pace
 from cads_agents.llm.prices import Price, price_of
-from cads_agents.llm.ready import Served, ask_served, check_served, start_command
+from cads_agents.llm.ready import (
+    Served,
+    ask_served,
+    check_served,
+    is_served_below,
+    lacks_version,
+    start_command,
+)
 from cads_agents.llm.sampling import Sampling
 from cads_env.errors import AgentError, quoted
 from cads_env.proposer import ProposerFailed
@@ -149,7 +156,11 @@ class Client:
         """
         if self._is_openai:
             served = check_served(
-                self._list_models, name=self.name, url=self.url, scrub=self._scrub
+                self._list_models,
+                name=self.name,
+                url=self.url,
+                scrub=self._scrub,
+                is_below=lambda: is_served_below(self._ask.model, url=self.url),
             )
             with self._served_lock:
                 self._served = served
@@ -194,6 +205,7 @@ class Client:
         Raises:
             ContextOverflow: The prompt is too long for the model.
             ModelFailed: The infrastructure is broken for good, or another model answered.
+            AgentError: The chat model cannot be asked in this way at all.
         """
         failures: list[dict[str, Any]] = []
         began, paced_s = time.monotonic(), 0.0
@@ -210,10 +222,12 @@ class Client:
                 break
             except (AgentError, ProposerFailed):
                 raise
+            except NotImplementedError as error:
+                raise AgentError(self._async_only(error)) from None
             # Clients of providers raise what they like; what it means is decided in one place.
             except Exception as error:
                 self._take(error, failures, seed=seed, began=began)
-        self._check_model(answer["model"])
+        self._check_model(answer["model"], failures)
         return self._finish(answer, failures, paced_s=paced_s)
 
     def _take(
@@ -263,8 +277,21 @@ class Client:
         times = "once" if tried == 1 else f"{tried} times"
         return f"{where} {what}, {times} in {spent_s:.1f} s. Last: {status}{words}"
 
+    def _async_only(self, error: NotImplementedError) -> str:
+        words = self._scrub(classify(error).said)
+        return (
+            f"The chat model {self.name!r} ({type(self._ask.model).__name__}) does not implement "
+            f"`invoke` ({words}); perhaps it answers asynchronously alone. An LLM agent asks by "
+            "`invoke`, from several threads: give a model that has it."
+        )
+
     def _advice(self, failure: Failure) -> str:
-        """How to leave out a sampling setting that a model refuses by its name."""
+        """What may mend a refusal: another address, or a setting left out that it names."""
+        if failure.status == 404 and self._is_openai:
+            asked = f" (asked: {self.url}/chat/completions)"
+            if lacks_version(self.url):
+                asked += f". Perhaps base_url lacks /v1: give {self.url}/v1"
+            return asked
         if failure.status not in (400, 422):
             return ""
         said = failure.said.lower()
@@ -292,7 +319,7 @@ class Client:
         answer["retries"] = failures
         return answer
 
-    def _check_model(self, reported: str) -> None:
+    def _check_model(self, reported: str, failures: Sequence[Mapping[str, Any]]) -> None:
         """Raise where another model answered than the one that was asked for."""
         if reported == self.name or reported in self._reported_as:
             return
@@ -309,7 +336,7 @@ class Client:
             "If both are the same model, say so in the agent's options: "
             f"`reported_as: [{reported}]`."
         )
-        raise ModelFailed(msg, kind="refused")
+        raise ModelFailed(msg, kind="refused", errors=failures)
 
     def _list_models(self) -> Served:
         return ask_served(self._ask.model, name=self.name)

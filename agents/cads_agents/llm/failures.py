@@ -223,7 +223,8 @@ def _words(error: BaseException) -> str:
     text = said(error) or type(error).__name__
     if _status(error) is not None:
         # The server spoke: what the client adds says nothing more.
-        return plain_text(printable(" ".join(_STATUS_AGAIN.sub("", text).split())), _SAID)
+        told = plain_text(printable(" ".join(_STATUS_AGAIN.sub("", text).split())), _SAID)
+        return told or "the server gives no reason"
     words = said(list(_chain(error))[-1])
     if words and words not in text:
         text = f"{text} ({words})"

@@ -9,11 +9,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
+from cads_agents.llm.chat import SAMPLING_FIELDS
 from cads_agents.llm.model import is_openai_family
 from cads_agents.llm.secrets import KEYLESS
 
 _MOST_PARTS: Final = 50
 """Parts of a chain that are looked at."""
+
+_MAIN: Final = ("bound", "runnable", "first", "middle", "last")
+"""Fields in which wrappers hold the model that is asked first: arguments and retries, a model with
+others to fall back on, chains."""
 
 
 def object_settings(model: Any) -> dict[str, Any]:
@@ -34,18 +39,41 @@ def object_settings(model: Any) -> dict[str, Any]:
     return about | ({"base_url": _bare(url)} if url else {})
 
 
-def parts_of(model: Any) -> list[Any]:
+def own_sampling(model: Any) -> dict[str, Any]:
+    """The temperature, top_p and max_tokens that a chat model object was built or bound with.
+
+    What its class fills in by itself is not its own. The outermost of several parts wins, as it
+    does when LangChain calls them. Settings of a model, which are no object, have none.
+    """
+    if isinstance(model, str | Mapping):
+        return {}
+    found: dict[str, Any] = {}
+    for one in parts_of(model, fields=_MAIN):
+        bound = vars(one).get("kwargs") if hasattr(one, "__dict__") else None
+        given: dict[str, Any] = dict(bound) if isinstance(bound, Mapping) else {}
+        chosen = getattr(one, "model_fields_set", None)
+        if isinstance(chosen, (set, frozenset)):
+            given |= {x: getattr(one, x, None) for x in chosen}
+        for setting in ("temperature", "top_p", "max_tokens"):
+            values = [given[x] for x in SAMPLING_FIELDS[setting] if given.get(x) is not None]
+            if values:
+                found.setdefault(setting, values[0])
+    return found
+
+
+def parts_of(model: Any, *, fields: tuple[str, ...] = (*_MAIN, "fallbacks")) -> list[Any]:
     """A chat model and those inside it: LangChain's wrappers hold others.
 
-    Their fields are `bound` (arguments, retries), `runnable` and `fallbacks`, `first`, `middle`
-    and `last` (chains).
+    Args:
+        model: The outermost.
+        fields: Where others are looked for.
     """
     found: list[Any] = []
     waiting = [model]
     while waiting and len(found) < _MOST_PARTS:
         one = waiting.pop(0)
         found.append(one)
-        for field in ("bound", "runnable", "fallbacks", "first", "middle", "last"):
+        for field in fields:
             inner = vars(one).get(field) if hasattr(one, "__dict__") else None
             if inner is not None:
                 waiting += inner if isinstance(inner, (list, tuple)) else [inner]

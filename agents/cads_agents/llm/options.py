@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any, Final
 
 from cads_agents.llm.aliases import load_aliases
@@ -26,6 +27,9 @@ MODEL_OPTIONS: Final = (
 NOT_OPTIONS: Final = frozenset({"self", "journal", "options"})
 
 MOST_ATTEMPTS: Final = 1_000
+
+DEFAULT: Final = "default"
+"""Stands for a sampling setting that nobody chose, where None means that it is not sent."""
 
 
 def option_names(agent: type) -> tuple[str, ...]:
@@ -72,7 +76,7 @@ def whole_options(
         whole["aliases"] = load_aliases(options["aliases"])
     if "guided" in options:
         whole["guided"] = guided_kind(options["guided"])
-    checked_sampling(options)
+    sampling_of(options)
     return whole
 
 
@@ -86,7 +90,15 @@ def whole_model(model: Any, options: Mapping[str, Any]) -> Any:
                 "its own settings."
             )
             raise AgentError(msg)
-        if isinstance(model, type) or not callable(getattr(model, "invoke", None)):
+        invoke = getattr(model, "invoke", None)
+        is_async = not callable(invoke) and callable(getattr(model, "ainvoke", None))
+        if is_async or inspect.iscoroutinefunction(invoke):
+            msg = (
+                f"model, a {type(model).__name__}, answers asynchronously alone; an LLM agent asks "
+                "by `invoke`, from several threads. Give a model whose `invoke` returns a message."
+            )
+            raise AgentError(msg)
+        if isinstance(model, type) or not callable(invoke):
             msg = (
                 f"model is a {type(model).__name__}; expected a LangChain chat model (an object, "
                 "not its class), a name such as 'openai:gpt-4o-mini', or a mapping such as {model: "
@@ -98,22 +110,30 @@ def whole_model(model: Any, options: Mapping[str, Any]) -> Any:
     return model_settings(given | beside)
 
 
-def checked_sampling(options: Mapping[str, Any]) -> Sampling:
+def sampling_of(
+    options: Mapping[str, Any], *, own: Mapping[str, Any] = MappingProxyType({})
+) -> Sampling:
     """The sampling that flat options describe.
 
+    Args:
+        options: Of an agent; a value that is `DEFAULT` or missing is chosen here.
+        own: What a chat model object was built with; it goes before our defaults.
+
     Raises:
-        AgentError: A value is outside its range.
+        AgentError: A value is outside its range, or is not to be sent but the object sends it.
     """
-    given = {
-        key: options[name]
-        for name, key in (
-            ("temperature", "temperature"),
-            ("top_p", "top_p"),
-            ("max_tokens", "max_tokens"),
-            ("send_seed", "seed"),
-        )
-        if name in options
-    }
+    given = dict(own)
+    for name in ("temperature", "top_p", "max_tokens", "send_seed"):
+        value = options.get(name, DEFAULT)
+        if value is None and own.get(name) is not None and name != "max_tokens":
+            msg = (
+                f"{name} is null, which sends none, but the chat model object carries "
+                f"{quoted(own[name])} and would send it. Build the object without it."
+            )
+            raise AgentError(msg)
+        is_chosen = value != DEFAULT and not (name == "max_tokens" and value is None)
+        if is_chosen:
+            given["seed" if name == "send_seed" else name] = value
     return Sampling.of(given)
 
 

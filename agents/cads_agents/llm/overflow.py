@@ -19,6 +19,9 @@ OVERFLOW_RULES: Final = ("oldest-low", "oldest", "fail")
 CHARACTERS_A_TOKEN: Final = 2.5
 """Lists of gene symbols take about this many, prose about 4: the estimate is on the safe side."""
 
+LIKELY_CHARACTERS_A_TOKEN: Final = 3.6
+"""Of a prompt with prose and lists; what a preview counts with, where nothing need fit."""
+
 TOKENS_A_MESSAGE: Final = 8
 """What a chat template adds around one message, generously."""
 
@@ -27,6 +30,14 @@ def estimated_tokens(messages: Sequence[Mapping[str, str]]) -> int:
     """About how many tokens messages take: characters / 2.5, rounded up, and 8 a message."""
     return sum(
         math.ceil(len(message["content"]) / CHARACTERS_A_TOKEN) + TOKENS_A_MESSAGE
+        for message in messages
+    )
+
+
+def likely_tokens(messages: Sequence[Mapping[str, str]]) -> int:
+    """Likely tokens of messages, neither high nor low: characters / 3.6, and 8 a message."""
+    return sum(
+        math.ceil(len(message["content"]) / LIKELY_CHARACTERS_A_TOKEN) + TOKENS_A_MESSAGE
         for message in messages
     )
 

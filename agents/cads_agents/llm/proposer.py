@@ -17,8 +17,22 @@ from cads_agents.llm.attempts import Reply, Tally, reply_of
 from cads_agents.llm.connection import ChatClient, Connection
 from cads_agents.llm.failures import ContextOverflow
 from cads_agents.llm.guided import Guide, guide_of, guided_kind
-from cads_agents.llm.options import check_play, option_names, whole_model, whole_options
-from cads_agents.llm.overflow import dropping_order, estimated_tokens, fewest_drops, without
+from cads_agents.llm.objects import own_sampling
+from cads_agents.llm.options import (
+    DEFAULT,
+    check_play,
+    option_names,
+    sampling_of,
+    whole_model,
+    whole_options,
+)
+from cads_agents.llm.overflow import (
+    dropping_order,
+    estimated_tokens,
+    fewest_drops,
+    likely_tokens,
+    without,
+)
 from cads_agents.llm.prompts import Prompt, load_prompt
 from cads_agents.llm.render import (
     Candidates,
@@ -28,7 +42,7 @@ from cads_agents.llm.render import (
     retry_messages,
     separator_of,
 )
-from cads_agents.llm.sampling import Sampling, generation_seed
+from cads_agents.llm.sampling import generation_seed
 from cads_env.proposer import Journal, Proposal, ProposerFailed, Unrecorded, View
 
 if TYPE_CHECKING:
@@ -50,9 +64,9 @@ class LLMProposer:
         model: str | Mapping[str, Any] | BaseChatModel,
         *,
         prompt: str | Path | Mapping[str, Any] | Prompt | None = None,
-        temperature: float | None = 0.7,
-        top_p: float | None = 0.9,
-        max_tokens: int = 700,
+        temperature: float | str | None = DEFAULT,
+        top_p: float | str | None = DEFAULT,
+        max_tokens: int | str | None = DEFAULT,
         send_seed: bool = True,
         attempts: int | None = None,
         guided: str | bool | None = None,
@@ -83,9 +97,10 @@ class LLMProposer:
                 mapping of settings (`model`, `provider`, `base_url`, `api_key_env`, ...).
             prompt: A name (thin, informed, listed, asked, ...), a path, or a prompt's content.
                 None: `default_prompt`.
-            temperature: From 0 to 2; None sends none.
-            top_p: Above 0, at most 1; None sends none.
-            max_tokens: Tokens of one answer, at most.
+            temperature: From 0 to 2; None sends none. "default": what a chat model object was
+                built with, else 0.7.
+            top_p: Above 0, at most 1; None sends none. "default": the object's, else 0.9.
+            max_tokens: Tokens of one answer, at most. "default" or None: the object's, else 700.
             send_seed: Whether a generation seed is sent.
             attempts: Requests in one round, at most; None: as many as the protocol allows.
             guided: "candidates" or "untested": the server lets the model write nothing else.
@@ -116,20 +131,28 @@ class LLMProposer:
             AgentError: An option is unusable; the message names it.
         """
         self.prompt = load_prompt(prompt if prompt is not None else self.default_prompt)
-        self._sampling = Sampling(
-            temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=send_seed
+        self._sampling = sampling_of(
+            {
+                "temperature": temperature,
+                "top_p": top_p,
+                "max_tokens": max_tokens,
+                "send_seed": send_seed,
+            },
+            own=own_sampling(model) if client is None else {},
         )
         check_play(
             attempts=attempts,
             overflow=overflow,
             context_tokens=context_tokens,
-            max_tokens=max_tokens,
+            max_tokens=self._sampling.max_tokens,
             seed=seed,
         )
         self._attempts, self._overflow = attempts, overflow
         self._guided = guided_kind(guided)
         self._aliases = load_aliases(aliases)
-        self._budget = None if context_tokens is None else context_tokens - max_tokens
+        self._budget: int | None = None
+        if context_tokens is not None:
+            self._budget = context_tokens - self._sampling.max_tokens
         beside = {
             "provider": provider,
             "base_url": base_url,
@@ -195,12 +218,15 @@ class LLMProposer:
         """What would be sent for a view, and about how many tokens it takes.
 
         Returns:
-            `messages`, `tokens_in` (an estimate) and `tokens_out_most` of the first request.
+            `messages`, `tokens_in` (an estimate, characters / 3.6) and `tokens_out_most` of the
+            first request; no messages where nothing is asked.
         """
+        if self._has_nothing_to_name(view):
+            return {"messages": [], "tokens_in": 0, "tokens_out_most": 0}
         messages = self._first_messages(view)
         return {
             "messages": messages,
-            "tokens_in": estimated_tokens(messages),
+            "tokens_in": likely_tokens(messages),
             "tokens_out_most": self._sampling.max_tokens,
         }
 
@@ -213,7 +239,7 @@ class LLMProposer:
         """
         tally = Tally(view=view, aliases=self._aliases)
         for attempt in range(self._attempts or view.attempts):
-            if not tally.open_slots:
+            if not tally.open_slots or self._has_nothing_to_name(view):
                 break
             tally.add(self._ask(view, attempt, tally))
         return tally.proposal()
@@ -304,6 +330,11 @@ class LLMProposer:
         if self._guide_made is None or self._guide_made[0] is not view:
             self._guide_made = (view, guide_of(view, self._guided, self._candidates(view)))
         return self._guide_made[1]
+
+    def _has_nothing_to_name(self, view: View) -> bool:
+        """True where a guided answer could name no candidate: no server takes an empty list."""
+        guide = self._guide(view)
+        return guide is not None and not guide.names
 
     def _exchange(
         self, view: View, attempt: int, messages: list[Message], *, is_shortest: bool

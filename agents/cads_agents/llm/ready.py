@@ -5,6 +5,8 @@ Sends no prompt. Looks at OpenAI-compatible servers alone; other providers are t
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -16,6 +18,7 @@ READY_TIMEOUT_S: Final = 10.0
 """Seconds for the list of models, at most."""
 
 _LISTED: Final = 10
+_LAST_PORT: Final = 65_535
 
 
 class Served(NamedTuple):
@@ -55,8 +58,36 @@ def ask_served(model: Any, *, name: str) -> Served:
     )
 
 
+def is_served_below(model: Any, *, url: str) -> bool:
+    """True where the list of models is at `url`/v1 and not at `url`: a base_url cut short.
+
+    Args:
+        model: As in `ask_served`.
+        url: The address that lacks something.
+    """
+    if not lacks_version(url):
+        return False
+    root = model.root_client.with_options(
+        timeout=READY_TIMEOUT_S, max_retries=0, base_url=f"{url}/v1"
+    )
+    # Whatever goes wrong there: it is not the address that was meant.
+    with contextlib.suppress(Exception):
+        return bool(root.models.list().data)
+    return False
+
+
+def lacks_version(url: str) -> bool:
+    """True where an address's path has no version such as v1, nor Azure's deployments."""
+    return not re.search(r"/v\d|/deployments/", urlsplit(url).path)
+
+
 def check_served(
-    ask: Callable[[], Served], *, name: str, url: str, scrub: Callable[[str], str]
+    ask: Callable[[], Served],
+    *,
+    name: str,
+    url: str,
+    scrub: Callable[[str], str],
+    is_below: Callable[[], bool],
 ) -> Served:
     """What a server serves, checked.
 
@@ -65,29 +96,47 @@ def check_served(
         name: The model that is asked for.
         url: The server's address, for messages.
         scrub: Takes secrets out of a server's words.
+        is_below: Whether the server is at `url`/v1; asked where it is not at `url`.
 
     Raises:
-        ModelFailed: Nobody answers, the key is refused, or another model is served.
+        ModelFailed: Nobody answers, the key is refused, the address lacks /v1, or another model is
+            served.
     """
     try:
         served = ask()
     # Whatever a client raises is classified; what the user needs is the address and the command.
     except Exception as error:
         failure = classify(error)
+        if (failure.status == 404 or failure.kind == "malformed") and is_below():
+            raise ModelFailed(_cut_short(url), kind="refused") from None
         if failure.status in (404, 405, 501):
             # A server without that list may still answer prompts.
             return Served((), (name,), None, "")
         msg = _unready(failure, error, name=name, url=url, words=scrub(failure.said))
         raise ModelFailed(msg, kind=failure.kind) from None
+    if not served.names and is_below():
+        raise ModelFailed(_cut_short(url), kind="refused")
     if served.names and name not in served.names:
         raise ModelFailed(_not_served(name, url, served.names), kind="refused")
     return served
 
 
-def start_command(name: str, url: str) -> str:
-    """The command that starts a server for a model at an address."""
+def start_command(name: str, url: str, *, is_taken: bool = False) -> str:
+    """The command that starts a server for a model at an address.
+
+    Args:
+        name: The model.
+        url: The address.
+        is_taken: Whether something listens there: the command then names the next port.
+    """
     port = urlsplit(url).port
+    if port and is_taken:
+        port += 1 if port < _LAST_PORT else -1
     return f"cads serve {name}{f' --port {port}' if port else ''}"
+
+
+def _cut_short(url: str) -> str:
+    return f"base_url {url} lacks /v1: give {url}/v1 (`-A base_url={url}/v1`)."
 
 
 def _unready(failure: Failure, error: Exception, *, name: str, url: str, words: str) -> str:
@@ -104,7 +153,7 @@ def _unready(failure: Failure, error: Exception, *, name: str, url: str, words: 
     return (
         f"The server at {url} is not ready ({failure.kind}"
         f"{f', HTTP {failure.status}' if failure.status else ''}: {words}). Wait until it has "
-        f"loaded its model, or start one with: {start_command(name, url)}"
+        f"loaded its model, or start one with: {start_command(name, url, is_taken=True)}"
     )
 
 
@@ -113,6 +162,7 @@ def _not_served(name: str, url: str, names: Sequence[str]) -> str:
     rest = len(names) - _LISTED
     return (
         f"The server at {url} does not serve {quoted(name)}; it serves "
-        f"{shown}{f' and {rest:,} more' if rest > 0 else ''}. Ask for one of these, or start "
-        f"another server with: {start_command(name, url)}"
+        f"{shown}{f' and {rest:,} more' if rest > 0 else ''}. Ask for one of these with "
+        "`-A model=NAME`, or start another server, which has an address of its own: "
+        f"{start_command(name, url, is_taken=True)}"
     )

@@ -13,8 +13,9 @@ from cads_agents import LLMProposer
 from cads_agents.llm.client import Client, shared_client
 from cads_agents.llm.failures import ContextOverflow, ModelFailed
 from cads_env.errors import AgentError, MissingExtraError
-from tests.agents.llm.fake_server import FakeServer
-from tests.agents.llm.fault_proxy import Fault, FaultProxy
+from tests.agents.llm.fake_server import JSON, FakeServer
+from tests.agents.llm.fault_proxy import Fault, FaultProxy, Reply
+from tests.agents.llm.stub import tiny_view
 
 pytest.importorskip("langchain_openai", reason="needs the extra llm")
 
@@ -315,8 +316,136 @@ def test_readiness_learns_the_context_and_the_weights() -> None:
 
 def test_a_model_that_is_not_served_names_those_that_are() -> None:
     with FakeServer(models=("qwen", "llama")) as server:
-        with pytest.raises(ModelFailed, match=r"does not serve 'fake'.*'qwen', 'llama'"):
+        with pytest.raises(ModelFailed, match=r"does not serve 'fake'.*'qwen', 'llama'") as caught:
             _client(server).check_ready()
+    # The port of the running server is taken.
+    port = int(server.url.split(":")[2].split("/")[0])
+    assert f"cads serve fake --port {port + 1 if port < 65_535 else port - 1}" in str(caught.value)
+    assert "-A model=NAME" in str(caught.value)
+
+
+class _UnderV1(FakeServer):
+    """Serves under /v1 alone, as vLLM does; elsewhere as `elsewhere` says."""
+
+    elsewhere = Reply(404, JSON, b'{"detail": "Not Found"}')
+
+    def reply(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        if not path.startswith("/v1/"):
+            return self.elsewhere
+        return super().reply(method, path, headers, body)
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        Reply(404, JSON, b'{"detail": "Not Found"}'),
+        Reply(200, JSON, b'{"name": "gateway"}'),
+        Reply(200, {"content-type": "text/html"}, b"<html>Welcome</html>"),
+    ],
+)
+def test_an_address_without_v1_is_told_before_a_run(elsewhere: Reply) -> None:
+    with _UnderV1() as server:
+        server.elsewhere = elsewhere
+        short = server.url.removesuffix("/v1")
+        client = Client({"model": "fake", "base_url": short}, retries=0)
+        with pytest.raises(ModelFailed, match=rf"lacks /v1: give {server.url} "):
+            client.check_ready()
+        Client({"model": "fake", "base_url": server.url}, retries=0).check_ready()
+
+
+@pytest.mark.parametrize("body", [b"", b'{"detail": "Not Found"}'])
+def test_a_missing_page_names_the_address_and_what_it_may_lack(body: bytes) -> None:
+    with _UnderV1() as server:
+        server.elsewhere = Reply(404, JSON, body)
+        short = server.url.removesuffix("/v1")
+        with pytest.raises(ModelFailed) as caught:
+            Client({"model": "fake", "base_url": short}, retries=0).complete(MESSAGES, seed=1)
+        assert f"{short}/chat/completions" in str(caught.value)
+        assert f"lacks /v1: give {server.url}" in str(caught.value)
+        assert "HTTP 404:  " not in str(caught.value)
+        with pytest.raises(ModelFailed) as other:
+            Client({"model": "none", "base_url": server.url}).complete(MESSAGES, seed=1)
+        assert "lacks" not in str(other.value)
+
+
+def test_a_server_without_a_list_of_models_is_taken_at_its_word() -> None:
+    class Listless(FakeServer):
+        def reply(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+            if method == "GET":
+                return Reply(404, JSON, b"{}")
+            return super().reply(method, path, headers, body)
+
+    with Listless() as server:
+        for url in (server.url, server.url.removesuffix("/v1")):
+            Client({"model": "fake", "base_url": url}, retries=0).check_ready()
+
+
+def test_a_wrong_model_after_retries_keeps_their_notes() -> None:
+    faults = [Fault(kind="status", status=503), Fault(kind="wrong_model", model="cheaper")]
+    with FakeServer(faults=faults) as server:
+        with pytest.raises(ModelFailed, match="cheaper") as caught:
+            _client(server).complete(MESSAGES, seed=5)
+    assert [note["status"] for note in caught.value.errors] == [503]
+
+
+def test_a_model_without_invoke_is_a_mistake_of_the_caller() -> None:
+    from langchain_core.language_models import BaseChatModel
+
+    class AsyncOnly(BaseChatModel):
+        @property
+        def _llm_type(self) -> str:
+            return "async-only"
+
+        def _generate(self, *_: Any, **__: Any) -> Any:
+            msg = "use ainvoke"
+            raise NotImplementedError(msg)
+
+    client = Client(AsyncOnly(), retries=3, backoff_s=5.0)
+    with pytest.raises(AgentError, match=r"AsyncOnly.*`invoke` \(use ainvoke\)"):
+        client.complete(MESSAGES, seed=1)
+
+
+@pytest.mark.parametrize("wrap", ["none", "with_retry", "with_fallbacks"])
+def test_an_objects_own_sampling_is_sent_and_recorded_and_an_option_wins(
+    server: FakeServer, wrap: str
+) -> None:
+    from langchain_openai import ChatOpenAI
+
+    chat: Any = ChatOpenAI(
+        model="fake", base_url=server.url, api_key="EMPTY", temperature=0.0, max_tokens=50
+    )
+    chat = {
+        "none": lambda: chat,
+        "with_retry": chat.with_retry,
+        "with_fallbacks": lambda: chat.with_fallbacks([chat.model_copy(update={"top_p": 0.2})]),
+    }[wrap]()
+    journal = _Requests()
+    LLMProposer(chat, journal=journal, attempts=1).propose(tiny_view())
+    LLMProposer(chat, journal=journal, attempts=1, temperature=0.3).propose(tiny_view())
+    LLMProposer(chat.bind(top_p=0.5), journal=journal, attempts=1, max_tokens=9).propose(
+        tiny_view()
+    )
+    with pytest.raises(AgentError, match=r"temperature is null.*carries 0\.0"):
+        LLMProposer(chat, temperature=None)
+    kept = [one["sampling"] for one in journal.requests]
+    shown = [(one["temperature"], one["top_p"], one["max_tokens"]) for one in kept]
+    assert shown == [(0.0, 0.9, 50), (0.3, 0.9, 50), (0.0, 0.5, 9)]
+    sent = [
+        (one["temperature"], one["top_p"], one.get("max_completion_tokens", one.get("max_tokens")))
+        for one in server.count.bodies
+    ]
+    assert sent == shown
+
+
+class _Requests:
+    """A journal that keeps the requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+
+    def exchange(self, request: Any, answer: Any) -> Any:
+        self.requests.append(request)
+        return answer()
 
 
 def test_a_key_stays_out_of_all_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,3 +79,13 @@ def test_the_option_is_one_of_two_kinds():
 def test_the_arm_is_marked():
     assert LLMProposer.arm_suffix({"guided": "untested"}) == "+guided"
     assert LLMProposer.arm_suffix({}) == ""
+
+
+@pytest.mark.parametrize("agent", [LLMProposer, ShortlistProposer])
+def test_nothing_is_asked_where_no_candidate_is_left_to_name(agent):
+    journal, client, view = Keeper(), StubClient(), tiny_view(tested=tiny_view().identifiers)
+    proposer = agent("m", client=client, guided="untested", journal=journal)
+    proposal = proposer.propose(view)
+    assert (client.asked, journal.requests, proposal.identifiers) == ([], [], ())
+    assert proposal.usage["requests"] == 0
+    assert proposer.preview(view)["messages"] == []

@@ -3,7 +3,13 @@
 import pytest
 
 from cads_agents.llm import LLMProposer
-from cads_agents.llm.overflow import dropping_order, estimated_tokens, fewest_drops, without
+from cads_agents.llm.overflow import (
+    dropping_order,
+    estimated_tokens,
+    fewest_drops,
+    likely_tokens,
+    without,
+)
 from cads_env.errors import AgentError
 from cads_env.proposer import ProposerFailed
 from tests.agents.llm.stub import StubClient, tiny_view
@@ -44,6 +50,7 @@ def test_what_is_left_out_is_counted_list_by_list():
 
 def test_the_estimate_counts_characters_and_messages():
     assert estimated_tokens([{"role": "user", "content": "abcdef"}]) == 3 + 8
+    assert likely_tokens([{"role": "user", "content": "abcdef"}]) == 2 + 8
 
 
 @pytest.mark.parametrize("budget", [0, 1, 50, 99, 100, 1000])
@@ -54,7 +61,7 @@ def test_no_more_leaves_than_must(budget):
 
 def test_a_known_context_shortens_a_prompt_before_it_is_sent():
     view = tiny_view(tested=tiny_view().identifiers[:40], low=tiny_view().identifiers[4:40])
-    whole = LLMProposer("m", client=StubClient()).preview(view)["tokens_in"]
+    whole = estimated_tokens(LLMProposer("m", client=StubClient()).preview(view)["messages"])
     client = StubClient(context_tokens=whole - 50)
     proposer = LLMProposer(
         "m", client=client, context_tokens=whole - 50 + 700, prompt="informed", attempts=1
@@ -71,7 +78,7 @@ def test_a_known_context_shortens_a_prompt_before_it_is_sent():
 
 def test_a_refused_prompt_is_halved_until_it_fits_and_no_longer_one_is_sent_again():
     view = tiny_view(tested=tiny_view().identifiers[:40], low=tiny_view().identifiers[4:40])
-    whole = LLMProposer("m", client=StubClient()).preview(view)["tokens_in"]
+    whole = estimated_tokens(LLMProposer("m", client=StubClient()).preview(view)["messages"])
     client = StubClient("GENE050, GENE051, GENE052, GENE053", context_tokens=whole - 50)
     proposer = LLMProposer("m", client=client)
     first = proposer.propose(view)

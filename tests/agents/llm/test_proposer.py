@@ -379,6 +379,33 @@ def test_a_model_object_takes_no_settings_beside_it():
         LLMProposer(object(), base_url="http://127.0.0.1:1/v1")  # type: ignore[arg-type]
 
 
+def test_a_model_that_answers_asynchronously_alone_is_refused_at_once():
+    class Awaited:
+        async def invoke(self, messages):
+            return messages
+
+    class Named:
+        async def ainvoke(self, messages):
+            return messages
+
+    for model in (Awaited(), Named()):
+        with pytest.raises(AgentError, match="answers asynchronously alone"):
+            LLMProposer(model)  # type: ignore[arg-type]
+
+
+def test_a_setting_that_nobody_chose_is_ours_and_null_sends_none():
+    def sampling(**options: Any) -> Any:
+        journal = Recorder()
+        proposer = LLMProposer("m", client=StubClient(FULL), journal=journal, **options)
+        proposer.propose(tiny_view())
+        sent = journal.requests[0]["sampling"]
+        return sent["temperature"], sent["top_p"], sent["max_tokens"]
+
+    assert sampling() == (0.7, 0.9, 700)
+    assert sampling(temperature="default", max_tokens=None) == (0.7, 0.9, 700)
+    assert sampling(temperature=None, top_p=None) == (None, None, 700)
+
+
 def test_importing_the_agents_imports_no_client():
     code = (
         "import sys, cads_env, cads_agents.llm, cads_agents\n"
