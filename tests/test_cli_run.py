@@ -214,6 +214,47 @@ def test_a_dry_run_shows_messages_and_estimates_and_asks_nothing(
     assert "at most years with one request" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--concurrency", "0"), "concurrency=0 is not usable"),
+        (("--jobs", "0"), "jobs=0"),
+        (("--max-tokens", "-1"), "max_tokens=-1 is no limit"),
+        (("--jobs", "2", "--max-cost", "1"), "need all exchanges in one process"),
+        (("--identifiers", "shuffled-within-prior", "--registry", "bare.csv"), "prior"),
+    ],
+)
+def test_a_dry_run_refuses_what_the_run_refuses(
+    words: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("bare.csv").write_text(TABLE.replace("score", "unused"))
+    source = () if "bare.csv" in words else SCREEN[:2]
+    heard = []
+    for more in (("--dry-run",), ("--out", "a")):
+        command = ("run", "mine.yaml", *source, *SCREEN[2:], "--seeds", "0", *words, *more)
+        assert cads(monkeypatch, *command) == 1
+        heard.append(" ".join(capsys.readouterr().err.split()))
+    assert heard[0] == heard[1]
+    assert said in heard[0]
+
+
+def test_a_protocol_in_which_no_proposal_can_be_certified_is_told_before_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("run", "random", *SCREEN, "--seeds", "0")
+    warning = "warning: nothing that an agent proposes can be certified in this protocol at m = 200"
+    for more in (("--dry-run",), ("--out", "a")):
+        assert cads(monkeypatch, *words, "--set", "rounds=1", *more) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert warning in said
+        assert "in 1 round no proposal gets the reads that it needs. Use more rounds" in said
+    assert cads(monkeypatch, *words, "--set", "rounds=6", "--dry-run") == 0
+    assert "warning" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", ["--feedback", "--identifiers", "--prompt"])
 @pytest.mark.parametrize("value", ["", ","])
 def test_an_option_without_a_value_is_no_default(
@@ -396,6 +437,39 @@ def test_progress_looks_at_rounds_while_no_campaign_is_done(
     line = log.getvalue().splitlines()[0]
     assert line.startswith("cads: 0 of 8 campaigns, ")
     assert line.endswith("left; 1k tokens (about 3k to come)")
+
+
+def test_progress_never_says_that_nothing_is_left_while_a_campaign_is_open(
+    log: io.StringIO,
+) -> None:
+    meter = Meter()
+    with CampaignProgress(4, rounds=8) as shown:
+        shown.watch(meter)
+        # Every round has begun; the last campaigns still ask.
+        meter.add(Spent(requests=8, tokens_in=1_000, rounds=8))
+        shown(2, 4, "a")
+        shown(4, 4, "a")
+    open_, done = log.getvalue().splitlines()
+    assert open_ == "cads: 2 of 4 campaigns, less than a minute left; 1k tokens"
+    assert done == "cads: 4 of 4 campaigns, 0:00:00 left; 1k tokens (about 0 to come)"
+
+
+def test_time_left_is_that_of_the_rounds_and_not_of_what_came_before_the_first(
+    log: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress_module, "LOOK_EVERY_S", 3600.0)
+    meter = Meter()
+    shown = CampaignProgress(10, rounds=400)
+    # Loading, then the first answers, then three rounds a second.
+    for at, rounds in ((100.0, 0), (150.0, 4), (160.0, 30)):
+        now[0] = at
+        shown.watch(meter)
+        meter.add(Spent(requests=rounds, tokens_in=rounds, rounds=rounds))
+        shown(0, 10, "")
+    lines = log.getvalue().splitlines()
+    assert [line.split(", ")[1].split(" left")[0] for line in lines] == ["1:22:30", "0:02:02"]
 
 
 def test_numbers_of_tokens_are_short() -> None:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Final
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from cads_env.cli.terminal import ERR
 from cads_env.run.meter import NOTHING_SPENT, Meter, Spent
@@ -20,6 +20,8 @@ LINE_EVERY_S: Final = 30.0
 """Seconds between two lines in a log."""
 LOOK_EVERY_S: Final = 1.0
 """Seconds between two looks at what was spent."""
+_SHORT_S: Final = 60.0
+"""No estimate is good to less."""
 
 
 class CampaignProgress:
@@ -38,15 +40,16 @@ class CampaignProgress:
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
             TextColumn("{task.fields[spent]}", markup=False),
             console=ERR,
             transient=True,
             # Where nobody watches, it would only leave an empty line.
             disable=not ERR.is_terminal,
         )
-        self._task = self._bar.add_task("campaigns", total=total, spent="")
+        self._task = self._bar.add_task("campaigns", total=total, spent="", left="")
         self._began = self._said = time.monotonic()
+        self._first: tuple[float, int] | None = None
         self._done = self._earlier = 0
         self._meters: list[Meter] = []
         self._lock = threading.Lock()
@@ -73,6 +76,9 @@ class CampaignProgress:
     def watch(self, meter: Meter) -> None:
         """Show from now on what a meter sums; those of several runs are added."""
         with self._lock:
+            if not self._meters:
+                # What loading took tells nothing of the campaigns.
+                self._began = time.monotonic()
             if not any(meter is known for known in self._meters):
                 self._meters.append(meter)
 
@@ -94,18 +100,17 @@ class CampaignProgress:
                     self._look()
 
     def _look(self) -> None:
+        now = time.monotonic()
         spent = sum_of([meter.total for meter in self._meters])
         words = spent_words(spent, self._to_come(spent)) if spent.requests else ""
-        self._bar.update(self._task, spent=words)
-        now = time.monotonic()
-        parts = self._parts_played()
-        if ERR.is_terminal or now - self._said < LINE_EVERY_S or parts is None:
+        seconds = self._seconds_left(now)
+        left = "" if seconds is None else f"{self._time_words(seconds)} left"
+        self._bar.update(self._task, spent=words, left=left)
+        if ERR.is_terminal or now - self._said < LINE_EVERY_S or not left:
             return
         self._said = now
-        left = timedelta(seconds=round((now - self._began) * parts))
         ERR.print(
-            f"cads: {self._done} of {self._total} campaigns, {left} left"
-            f"{f'; {words}' if words else ''}",
+            f"cads: {self._done} of {self._total} campaigns, {left}{f'; {words}' if words else ''}",
             highlight=False,
             markup=False,
             soft_wrap=True,
@@ -114,17 +119,32 @@ class CampaignProgress:
     def _to_come(self, spent: Spent) -> float | None:
         """What is still to be spent in parts of what was; None when nobody can say."""
         if self._rounds and spent.rounds:
-            return max(self._rounds - spent.rounds, 0) / spent.rounds
+            left = max(self._rounds - spent.rounds, 0) / spent.rounds
+            # The last rounds have begun, and what they still ask is not known.
+            return left if left or self._done == self._total else None
         return (self._total - self._done) / self._done if self._done else None
 
-    def _parts_played(self) -> float | None:
-        """What is left to play in parts of what this attempt has; None before there is any."""
-        now = sum_of([meter.now for meter in self._meters]).rounds
-        if self._rounds and now:
+    def _seconds_left(self, now: float) -> float | None:
+        """Seconds left, as far as this attempt tells; None before it does."""
+        rounds = sum_of([meter.now for meter in self._meters]).rounds
+        if self._rounds and rounds:
+            if self._first is None:
+                self._first = (now, rounds)
+            begun, before = self._first
+            # The first answers waited for much that comes only once.
+            begun, before = (begun, before) if rounds > before else (self._began, 0)
             all_rounds = sum_of([meter.total for meter in self._meters]).rounds
-            return max(self._rounds - all_rounds, 0) / now
+            return max(self._rounds - all_rounds, 0) * (now - begun) / (rounds - before)
         played = self._done - self._earlier
-        return (self._total - self._done) / played if played > 0 else None
+        if played <= 0:
+            return None
+        return (self._total - self._done) * (now - self._began) / played
+
+    def _time_words(self, seconds: float) -> str:
+        """A time left, which is never none while a campaign is open."""
+        if seconds < _SHORT_S and self._done < self._total:
+            return "less than a minute"
+        return str(timedelta(seconds=round(seconds)))
 
 
 def sum_of(parts: list[Spent]) -> Spent:

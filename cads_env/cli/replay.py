@@ -82,11 +82,13 @@ def _folders(folder: Path) -> list[Path]:
 
 def _show(found: Replayed) -> None:
     count = counted(found.campaigns, "campaign")
+    left = found.planned - found.campaigns
+    open_ = f"; {left:,} of {found.planned:,} not played yet" if left else ""
     if found.byte_identical:
-        _say(f"{found.folder}: {count}, byte-identical")
+        _say(f"{found.folder}: {count}, byte-identical{open_}")
     else:
         off = found.mismatches
-        _say(f"{found.folder}: {count}, {len(off):,} of them not as in the files")
+        _say(f"{found.folder}: {count}, {len(off):,} of them not as in the files{open_}")
         for mismatch in off[:SHOWN]:
             _say(f"  {visible(str(mismatch), 1_000)}")
         if len(off) > SHOWN:

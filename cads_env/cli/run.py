@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from cads_env.cli.arguments import parse_audit, parse_pairs, parse_seeds
+from cads_env.cli.before import check_before_reads, warn_of_reach
 from cads_env.cli.dry_run import show_plan
 from cads_env.cli.job import Job, job_of
 from cads_env.cli.progress import CampaignProgress
@@ -175,6 +176,9 @@ def run(
         retry_failed=retry_failed or None,
     )
     job = job_of(asked)
+    if dry_run:
+        check_before_reads(job, executor=executor, address=address)
+    warn_of_reach(job)
     if dry_run:
         show_plan(job, tokens_per_second=tokens_per_second)
         return

@@ -64,6 +64,7 @@ class Replayed:
     Attributes:
         folder: Of the run.
         campaigns: Campaigns that were compared, failed ones included.
+        planned: Campaigns of the whole run.
         traces: Trace files of the run.
         mismatches: The first difference of each campaign that has one.
         notes: What differs without being an error, such as changed code.
@@ -71,6 +72,7 @@ class Replayed:
 
     folder: str
     campaigns: int
+    planned: int
     traces: int
     mismatches: tuple[Mismatch, ...]
     notes: tuple[str, ...]
@@ -122,7 +124,8 @@ def replay(
         expected={r["name"]: (r["hash"], r["oracle_hash"]) for r in run.manifest["registries"]},
     )
     stored = {kind: _by_campaign(place / f"{kind}.jsonl") for kind in ROW_FILES}
-    keys = [k for k in planned_keys(config) if k in stored["campaigns"] or k in stored["failures"]]
+    planned = planned_keys(config)
+    keys = [k for k in planned if k in stored["campaigns"] or k in stored["failures"]]
     work = _Replayer(Player(plan, Journals(place.absolute(), mode="replay")))
     found = {
         outcome.key: outcome
@@ -133,6 +136,7 @@ def replay(
     return Replayed(
         folder=str(folder),
         campaigns=len(keys),
+        planned=len(planned),
         traces=len(trace_files(place)),
         mismatches=tuple(m for m in mismatches if m is not None),
         notes=tuple(_notes(run.manifest, plan)),

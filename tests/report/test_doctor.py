@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cads_agents.serving import interpreter
 from cads_env.cli import app as command_line
 from cads_env.cli import main
 from cads_env.report import doctor
@@ -347,3 +348,21 @@ def test_a_terminal_that_lacks_the_characters_is_a_note(monkeypatch: pytest.Monk
     found = places.places()
     assert named(found, "terminal").status == "note"
     assert "PYTHONUTF8=1" in named(found, "terminal").text
+
+
+def test_where_a_server_would_be_found_is_told_without_the_value_of_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert places.SERVER_VARIABLE == interpreter.PYTHON_VARIABLE
+    assert places.SERVER_FOLDER == interpreter.USUAL_FOLDER
+    monkeypatch.delenv(places.SERVER_VARIABLE, raising=False)
+    assert "cads serve needs vLLM" in named(places.places(), "server").text
+    (tmp_path / ".vllm").mkdir()
+    assert named(places.places(), "server")[2:] == ("ok", ".vllm in this folder")
+    monkeypatch.setenv(places.SERVER_VARIABLE, str(tmp_path / "secret"))
+    gone = named(places.places(), "server")
+    assert gone.status == "note"
+    assert "but not there" in gone.text
+    assert "secret" not in gone.text
+    monkeypatch.setenv(places.SERVER_VARIABLE, sys.executable)
+    assert named(places.places(), "server")[2:] == ("ok", "named by CADS_VLLM_PYTHON")

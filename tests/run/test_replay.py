@@ -98,6 +98,7 @@ def test_a_run_that_was_interrupted_replays_what_is_complete(tmp_path: Path) -> 
     assert 0 < len(stopped.campaigns) < 4
     found = again(tmp_path / "run")
     assert found.byte_identical
+    assert (found.campaigns, found.planned) == (len(stopped.campaigns), 4)
     assert found.campaigns == len(stopped.campaigns)
 
 

@@ -20,6 +20,9 @@ from cads_env.report.doctor.finding import Finding, Status, guarded, said, shown
 RUNS: Final = "runs"
 LOW_DISK: Final = 1 << 30
 """Free bytes below which a long run may not find room for its files."""
+SERVER_VARIABLE: Final = "CADS_VLLM_PYTHON"
+SERVER_FOLDER: Final = ".vllm"
+"""Where `cads serve` looks for a Python with vLLM, by itself."""
 
 _AGAIN: Final = "Install cads-env again."
 
@@ -154,6 +157,22 @@ def _machine() -> Iterator[Finding]:
     memory = _memory()
     yield Finding("machine", "memory", "ok", _bytes(memory) if memory else "not known")
     yield _terminal()
+    yield _server()
+
+
+def _server() -> Finding:
+    """Where `cads serve` would find the server's own Python; starts nothing."""
+    named = os.environ.get(SERVER_VARIABLE, "").strip()
+    if named:
+        is_there = Path(named).exists() or shutil.which(named) is not None
+        text = f"named by {SERVER_VARIABLE}"
+        if not is_there:
+            text += ", but not there. Name a Python or a virtual environment with vLLM"
+        return Finding("machine", "server", "ok" if is_there else "note", text)
+    if Path(SERVER_FOLDER).is_dir():
+        return Finding("machine", "server", "ok", f"{SERVER_FOLDER} in this folder")
+    text = f"no {SERVER_FOLDER} in this folder and no {SERVER_VARIABLE}; cads serve needs vLLM"
+    return Finding("machine", "server", "ok", text)
 
 
 def _memory() -> int | None:
