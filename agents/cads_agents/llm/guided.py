@@ -61,8 +61,11 @@ def guided_kind(value: object) -> str | None:
         return None
     if value is True:
         return GUIDED_KINDS[0]
-    if value not in GUIDED_KINDS:
-        msg = f"guided is {quoted(value)}. {suggest(str(value), GUIDED_KINDS)}"
+    if not isinstance(value, str) or value not in GUIDED_KINDS:
+        msg = (
+            f"guided is {quoted(value)}; expected true, which means {GUIDED_KINDS[0]}, false, or a "
+            f"kind. {suggest(str(value), GUIDED_KINDS)}"
+        )
         raise AgentError(msg)
     return str(value)
 

@@ -218,7 +218,7 @@ class LLMProposer:
         """What would be sent for a view, and about how many tokens it takes.
 
         Returns:
-            `messages`, `tokens_in` (an estimate, characters / 3.6) and `tokens_out_most` of the
+            `messages`, `tokens_in` (an estimate; see `likely_tokens`) and `tokens_out_most` of the
             first request; no messages where nothing is asked.
         """
         if self._has_nothing_to_name(view):

@@ -50,7 +50,15 @@ def test_what_is_left_out_is_counted_list_by_list():
 
 def test_the_estimate_counts_characters_and_messages():
     assert estimated_tokens([{"role": "user", "content": "abcdef"}]) == 3 + 8
-    assert likely_tokens([{"role": "user", "content": "abcdef"}]) == 2 + 8
+
+
+@pytest.mark.parametrize(
+    ("content", "tokens"),
+    [("", 0), ("abcdefgh", 2), ("TP53, MYC", 6), ("   \n", 0), ("\u03b1-1", 3), ("a", 1)],
+)
+def test_the_likely_number_counts_by_kinds_of_characters(content, tokens):
+    message = {"role": "user", "content": content}
+    assert likely_tokens([message, message]) == 2 * (tokens + 8)
 
 
 @pytest.mark.parametrize("budget", [0, 1, 50, 99, 100, 1000])
