@@ -9,6 +9,7 @@ from cads_env.report.chain import chain_section, overlap_section
 from cads_env.report.content import Block, Paragraph, Report, Section, Table, Terms, capped
 from cads_env.report.glossary import TERMS
 from cads_env.report.ladder import ladder_section
+from cads_env.report.llm.first import first_table
 from cads_env.report.llm.section import model_sections
 from cads_env.report.methods import methods_paragraph
 from cads_env.report.provenance import provenance_section
@@ -47,6 +48,7 @@ def build_report(result: RunResult, *, natural: RunResult | None = None) -> Repo
         cards=cards(result, answers),
         key=key_of(result),
         summary=summary_table(answers),
+        beside=first_table(result),
         sections=_sections(result, natural),
     )
 

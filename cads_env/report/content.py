@@ -110,9 +110,15 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text to be copied as it is."""
+    """Text to be copied as it is.
+
+    Attributes:
+        text: The text.
+        language: What it is written in, as Markdown calls it.
+    """
 
     text: str
+    language: str = "sh"
 
 
 Block = Paragraph | Listing | Terms | Code | Table | Figure
@@ -169,6 +175,7 @@ class Report:
         cards: The answers, at most as many as a page shows well.
         key: What the words and numbers of the cards mean, (word, meaning).
         summary: All arms in one table; None where the cards say it all.
+        beside: A second table of the arms; None where there is no more to say.
         sections: The rest.
         kicker: What kind of page it is.
         footer: What the figures follow from.
@@ -181,6 +188,7 @@ class Report:
     key: tuple[tuple[str, str], ...]
     summary: Table | None
     sections: tuple[Section, ...]
+    beside: Table | None = None
     kicker: str = "cads-env report"
     footer: str = (
         "Every number here follows from the files of the run. The same tables stand in report.md, "

@@ -98,7 +98,8 @@ class _Page:
         )
         warnings = "".join(f"<li>{_text(text)}</li>" for text in report.warnings)
         notes = f'<ul class="notes" aria-label="Read this first">{warnings}</ul>'
-        summary = self.table(report.summary) if report.summary else ""
+        tables = [table for table in (report.summary, report.beside) if table is not None]
+        summary = "".join(self.table(table) for table in tables)
         cards = "".join(self.card(card) for card in report.cards)
         key = "".join(
             f"<div><dt>{_text(word)}</dt> <dd>{_text(text)}</dd></div>" for word, text in report.key

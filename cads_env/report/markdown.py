@@ -43,6 +43,8 @@ def markdown(report: Report) -> str:
     parts += [f"> {escape_block(text)}" for text in report.warnings]
     if report.summary is not None:
         parts.append(_table(report.summary))
+    if report.beside is not None:
+        parts.append(_table(report.beside))
     parts += [_card(card) for card in report.cards]
     parts.append("\n".join(f"- **{escape(word)}**: {escape(text)}" for word, text in report.key))
     parts += [_section(section, 2) for section in report.sections]
@@ -99,10 +101,10 @@ def _block(block: Block) -> str:
             return "\n".join(f"- {escape_block(entry)}" for entry in entries)
         case Terms(entries):
             return "\n".join(f"- **{escape(name)}**: {escape(text)}" for name, text in entries)
-        case Code(text):
+        case Code(text, language):
             longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
             fence = "`" * max(3, longest + 1)
-            return f"{fence}sh\n{text}\n{fence}"
+            return f"{fence}{language}\n{text}\n{fence}"
         case Figure():
             # The caption says how to read pictures, which are not here.
             return _table(block.data)

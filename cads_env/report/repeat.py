@@ -96,9 +96,14 @@ def repeat_blocks(result: RunResult) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def language_of(name: str) -> str:
+    """The language of a file's text by its ending; empty where it is not YAML."""
+    return "yaml" if name.endswith((".yaml", ".yml")) else ""
+
+
 def _held(name: str, text: str) -> list[Block]:
     if len(text) <= LONGEST or name in (PANEL_FILE, PROTOCOL_FILE):
-        return [Paragraph(f"{name} holds:"), Code(text)]
+        return [Paragraph(f"{name} holds:"), Code(text, language=language_of(name))]
     return [
         Paragraph(
             f"{name} has {len(text):,} characters, too many to show: agent, arm and options as "

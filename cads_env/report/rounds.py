@@ -13,7 +13,7 @@ import pandas as pd
 
 from cads_env.report.content import Block, Figure, Paragraph, Section, Table
 from cads_env.report.figures.rounds import RoundMeans, draw_rounds
-from cads_env.report.wording import UNDEFINED, number, spread, visible
+from cads_env.report.wording import UNDEFINED, last_rounds, number, visible
 from cads_env.run.result import RunResult
 
 ARMS_DRAWN: Final = 12
@@ -161,11 +161,10 @@ def _budget_table(result: RunResult) -> Table:
 def _reach_table(result: RunResult) -> Table:
     rows = []
     for name, arm in result.arms.items():
-        last = list(arm.reach.values())
         rows.append(
             (
                 visible(name),
-                spread(min(last), max(last)) if last else UNDEFINED,
+                last_rounds(arm.reach.values()),
                 number(arm.slots, 1),
                 number(arm.slots_in_reach, 1),
                 number(arm.filled, 1),

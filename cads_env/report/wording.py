@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 TEXT_SHOWN: Final = 80
@@ -134,6 +134,16 @@ def ranges(numbers: Sequence[int]) -> str:
             parts.append(str(first) if first == last else f"{first}-{last}")
             start = i
     return ",".join(parts)
+
+
+def last_rounds(reach: Collection[int]) -> str:
+    """Last rounds in reach: `3`, `2 to 3`, or `none` in place of a round before the first.
+
+    Args:
+        reach: One entry a registry size; empty where it is not known.
+    """
+    ends = dict.fromkeys([min(reach), max(reach)]) if reach else {}
+    return " to ".join("none" if last < 0 else f"{last:,}" for last in ends) or UNDEFINED
 
 
 def spread(low: float, high: float, digits: int = 0) -> str:

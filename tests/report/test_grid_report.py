@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cads_env import Panel, RunResult
+from cads_env import Panel, RunResult, load_protocol
 from cads_env.errors import RunError
 from cads_env.report.assemble import build_report
 from cads_env.report.content import Figure, Report, Table
@@ -372,3 +372,60 @@ def test_lines_for_a_terminal_hold_no_control_character(grid: Grid) -> None:
         assert said in lines
     assert all(line.isprintable() for line in lines)
     assert HOSTILE not in "".join(lines)
+
+
+def test_a_grid_in_which_nothing_can_be_certified_says_that_it_cannot_tell(tmp_path: Path) -> None:
+    protocol = load_protocol(
+        "standard", rounds=2, first_fresh=8, fresh=8, reread_candidates=2, reads_each=1
+    )
+    grid = play_grid(
+        tmp_path / "g",
+        feedback=("full", "none", "permuted"),
+        identifiers=("named", "shuffled"),
+        arms=ARMS[:2],
+        protocol=protocol,
+    )
+    report = report_of(grid)
+    said = dict(report.sections[0].blocks[0].entries)  # type: ignore[union-attr]
+    because = "Cannot tell (no slot is in reach): qwen/thin and qwen/informed."
+    assert said["Adds to its loop"] == because
+    assert said["Gate"] == "Cannot tell: no slot is in reach."
+    assert said["Identifiers"].startswith("Not known: no slot is in reach.")
+    assert "cannot tell: no slot is in reach" in said["Prompts"]
+    text = markdown(report)
+    assert "No slot is in reach, so nothing can be certified" in text
+    assert "none of 2" not in text
+    assert {row[2] for row in report.summary.rows} == {"-"}  # type: ignore[union-attr]
+    assert "[0.00, 0.00]" not in " ".join(summary_lines(grid)[:3])
+
+
+def test_one_campaign_of_a_leak_detector_is_not_said_to_be_none(tmp_path: Path) -> None:
+    modes = ("named", "shuffled")
+    grid = play_grid(tmp_path / "g", identifiers=modes, arms=ARMS[3:], seeds=[0])
+    report = report_of(grid)
+    said = dict(report.sections[0].blocks[0].entries)  # type: ignore[union-attr]
+    assert said["Identifiers"] == "Not known: one campaign."
+    text = markdown(report)
+    assert "No arm with a language model was played." in text
+    assert "prior adds them" not in text
+
+
+def test_the_page_of_one_run_with_traces_says_first_what_each_arm_brings(grid: Grid) -> None:
+    run = grid.runs["full"]
+    beside = build_report(run).beside
+    assert beside is not None
+    rows = run.campaigns[run.campaigns["arm"] == "qwen/thin"]
+    means = {c: rows.groupby("registry")[c].mean().mean() for c in ("gained", "lost", "originated")}
+    shown = row_of(beside, "qwen/thin")
+    assert shown["gained / lost"] == f"{number(means['gained'])} / {number(means['lost'])}"
+    assert shown["originated"] == number(means["originated"])
+    assert "--feedback full,none,permuted --identifiers named,shuffled" in beside.note
+    other = build_report(grid.runs["none"]).beside
+    assert other is not None
+    assert "--feedback" not in other.note
+
+
+def test_files_are_fenced_as_what_they_are(report: Report) -> None:
+    text = markdown(report)
+    assert re.search(r"yaml holds:\n\n```yaml\n", text)
+    assert "```sh\ncads run " in text

@@ -12,6 +12,7 @@ from cads_env.report.wording import (
     counted,
     e_text,
     interval,
+    last_rounds,
     listed,
     number,
     p_cell,
@@ -108,3 +109,10 @@ def test_a_name_in_a_picture_is_never_longer_than_its_place() -> None:
 def test_a_long_text_is_cut_and_says_how_long_it_was() -> None:
     assert visible("x" * 10_000) == f"{'x' * 80}... (10,000 characters)"
     assert visible("a\x1b[31m\nb\u202ec\ud800") == r"a\x1b[31m b\u202ec\ud800"
+
+
+def test_a_reach_before_the_first_round_is_none() -> None:
+    assert last_rounds([-1]) == "none"
+    assert last_rounds([3, -1, 2]) == "none to 3"
+    assert last_rounds([2, 2]) == "2"
+    assert last_rounds([]) == "-"

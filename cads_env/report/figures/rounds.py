@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cads_env.report.content import Drawing, Element
 from cads_env.report.figures.marks import Scale, label, line, scale_over, y_axis
-from cads_env.report.wording import number, visible
+from cads_env.report.wording import last_rounds, number, visible
 
 _LEFT, _RIGHT = 11.0, 98.0
 _TOP = 34.0
@@ -74,7 +74,7 @@ def draw_rounds(arm: str, rounds: Sequence[RoundMeans], reach: Sequence[int]) ->
     name = visible(arm, 40)
     filled, spare, proposed = sums[-1]
     ends = sorted({min(reach), max(reach)}) if reach else []
-    said = " to ".join(str(r) for r in ends) if ends else "unknown"
+    said = last_rounds(ends) if ends else "unknown"
     late = sum(r.certified for r in rounds if ends and r.round > ends[0])
     return Drawing(
         heading=name,
@@ -134,5 +134,6 @@ def _reach_marks(
         marks.append(line(x, top.end - 4, x, bottom, "reach"))
         anchor = "start" if x < 60 else "end"
         aside = x + 1 if anchor == "start" else x - 1
-        marks.append(label(aside, 27, f"reach: round {last}", "axis strong halo", anchor))
+        said = f"reach: {f'round {last}' if last >= 0 else 'none'}"
+        marks.append(label(aside, 27, said, "axis strong halo", anchor))
     return marks

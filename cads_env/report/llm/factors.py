@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 from scipy import stats
 
-from cads_env.inference import Contrast, Estimate, clustered, compare_family
+from cads_env.inference import CANNOT_TELL, Contrast, Estimate, clustered, compare_family
 from cads_env.report.llm.arms import FLOORS, Arm, arms_of, model_arms, prompt_pairs
-from cads_env.run.result import RunResult, mean_of_means
+from cads_env.run.result import NO_SLOT, RunResult, mean_of_means
 
 MARGIN: Final = 1.0
 """Largest difference that does not matter, in declarations."""
@@ -218,13 +218,20 @@ def prompt_effects(run: RunResult) -> tuple[PromptEffect, ...]:
         PromptEffect(
             arm,
             base,
-            contrast,
+            _within_reach(contrast, run, arm, base),
             paired(precisions(run, arm.name), precisions(run, base.name)),
             len(nets[arm.name]) - len(keys),
             len(nets[base.name]) - len(keys),
         )
         for (arm, base), contrast, keys in zip(pairs, family, shared, strict=True)
     )
+
+
+def _within_reach(contrast: Contrast, run: RunResult, *arms: Arm) -> Contrast:
+    """The contrast, whose verdict says so where neither arm could have certified anything."""
+    if not all(run.arms[arm.name].is_out_of_reach for arm in arms):
+        return contrast
+    return contrast._replace(verdict=f"{CANNOT_TELL}: {NO_SLOT}")
 
 
 def floor_arms(run: RunResult) -> dict[str, str]:

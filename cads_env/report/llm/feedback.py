@@ -22,6 +22,7 @@ from cads_env.report.llm.factors import (
     scores,
     twin_scores,
 )
+from cads_env.run.result import RunResult
 
 CONTROLS: Final = ("none", "permuted")
 """Feedbacks that the gate sets against the full one."""
@@ -39,7 +40,7 @@ class Gate(NamedTuple):
         controls: Certified hits under each control that was played.
         contrasts: Full minus each of these, paired.
         passes: Whether the lower ends of both intervals are above 0; None where a control or an
-            interval is missing or has no width for want of units.
+            interval is missing or has no width for want of units, and with no slot in reach.
     """
 
     arm: str
@@ -78,11 +79,20 @@ def gates(settings: Sequence[SettingRun]) -> tuple[Gate, ...]:
     controls = {mode: found.run for mode, found in runs.items() if found is not None}
     if full is None or not controls:
         return ()
+    arms = full.run.arms
     found = [_gate("", twin_scores(full.run), {m: twin_scores(run) for m, run in controls.items()})]
-    for arm in full.run.arms:
+    for arm in arms:
         of_arm = {mode: scores(run, arm, "true") for mode, run in controls.items()}
         found.append(_gate(arm, scores(full.run, arm, "true"), of_arm))
+    if nothing_in_reach(full.run):
+        return tuple(gate._replace(passes=None) for gate in found)
     return tuple(found)
+
+
+def nothing_in_reach(run: RunResult) -> bool:
+    """Whether no arm with scored campaigns has a slot in reach, nor a net but 0."""
+    scored = [arm for arm in run.arms.values() if arm.n]
+    return bool(scored) and all(arm.is_out_of_reach for arm in scored)
 
 
 def _gate(arm: str, full: Scores, controls: Mapping[str, Scores]) -> Gate:
@@ -96,8 +106,10 @@ def _gate(arm: str, full: Scores, controls: Mapping[str, Scores]) -> Gate:
 def _low(full: Scores, control: Scores) -> float:
     """The lower end of full minus control; NaN where it has no width and could be chance."""
     differences = {key: value - control[key] for key, value in full.items() if key in control}
-    flat = flat_p(differences)
-    return math.nan if flat is not None and flat > LEVEL else estimate_of(differences).low
+    flat, estimate = flat_p(differences), estimate_of(differences)
+    # The sign test decides about equal values off 0; about equal zeros nothing does.
+    is_empty = estimate.untold and estimate.mean == 0
+    return math.nan if is_empty or (flat or 0) > LEVEL else estimate.low
 
 
 def splits(settings: Sequence[SettingRun]) -> tuple[Split, ...]:

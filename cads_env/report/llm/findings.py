@@ -12,13 +12,14 @@ from cads_env.report.answers import WORDS
 from cads_env.report.llm.arms import model_arms
 from cads_env.report.llm.delivery import failed_words, spent_words
 from cads_env.report.llm.factors import PromptEffect
+from cads_env.report.llm.feedback import nothing_in_reach
 from cads_env.report.llm.found import Found
 from cads_env.report.llm.grids import false_words
 from cads_env.report.llm.probes import DETECTORS, Probe
 from cads_env.report.llm.tables import ends, found_at, leak_words
 from cads_env.report.verdict import verdicts
 from cads_env.report.wording import UNDEFINED, listed, number, signed, visible
-from cads_env.run.result import RunResult
+from cads_env.run.result import NO_SLOT, RunResult
 
 
 def findings(found: Found) -> tuple[tuple[str, str], ...]:
@@ -49,7 +50,8 @@ def _net_words(run: RunResult) -> str:
     """The answer of every arm: told from its twin over all arms, or too small to matter."""
     told: dict[str, list[str]] = {}
     for verdict in verdicts(run):
-        word = WORDS[verdict.answer]
+        why = f" ({verdict.untold})" if verdict.untold else ""
+        word = f"{WORDS[verdict.answer]}{why}"
         told.setdefault(word, []).append(visible(verdict.arm.arm))
     return " ".join(f"{word}: {listed(names)}." for word, names in told.items())
 
@@ -58,10 +60,16 @@ def _gate_words(found: Found) -> str:
     if not found.gates:
         return "Not known: it needs full feedback, none and permuted."
     twin, *arms = found.gates
+    if nothing_in_reach(found.base.run):
+        return f"Cannot tell: {NO_SLOT}."
     if twin.passes is None:
-        return "Not known: it needs full feedback, none and permuted, some campaigns of each."
+        needs = "full feedback, none and permuted, some campaigns of each that are not all alike"
+        return f"Not known: it needs {needs}."
     names = [visible(gate.arm) for gate in arms if gate.passes]
+    untold = [visible(gate.arm) for gate in arms if gate.passes is None]
     said = f"Passed by {listed(names)}" if names else "Passed by no arm"
+    if untold:
+        said += f", not known of {listed(untold)}"
     alone = "passes too, so passing says nothing of a proposer" if twin.passes else "does not pass"
     return f"{said}; the loop without a proposer {alone}."
 
@@ -94,11 +102,17 @@ def _probe_words(found: Found) -> str:
     for probe in found.probes:
         if probe.mode in DETECTORS:
             by_arm.setdefault(probe.arm, []).append(probe)
+    detectors = [probe for own in by_arm.values() for probe in own]
     odd = [arm for arm, own in by_arm.items() if any(p.is_clean is False for p in own)]
+    unknown = [probe for probe in detectors if probe.is_clean is None]
     words = "No leak detector was played."
     if odd:
         words = "; ".join(f"{visible(arm)}: {leak_words(by_arm[arm])}" for arm in odd) + "."
-    elif any(p.is_clean for own in by_arm.values() for p in own):
+    elif unknown:
+        reasons = dict.fromkeys(p.untold for p in unknown)
+        rest = "" if len(unknown) == len(detectors) else " of some arms, of the others no leak seen"
+        words = f"Not known{rest}: {'; '.join(reasons)}."
+    elif detectors:
         words = "Every leak detector's interval covers 0."
     asking = {arm.name for arm in model_arms(found.base.run)}
     for value in found.values:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cads_env.report.content import Block, Code, Paragraph
+from cads_env.report.llm.arms import SettingRun
 from cads_env.report.llm.found import Found
 from cads_env.report.repeat import command, repeat
 
@@ -37,16 +38,34 @@ def grid_words(
         feedback: Feedbacks to add, as the command line takes them.
         identifiers: Identifier modes to add.
     """
-    words = [*repeat(found.base.run).whole]
+    return setting_words(found.base, found.settings, feedback=feedback, identifiers=identifiers)
+
+
+def setting_words(
+    base: SettingRun,
+    settings: Sequence[SettingRun],
+    *,
+    feedback: Sequence[str] = (),
+    identifiers: Sequence[str] = (),
+) -> str:
+    """The command that plays settings of one run in a grid, as `grid_words`.
+
+    Args:
+        base: The setting that is played in any case.
+        settings: Those that there are.
+        feedback: Feedbacks to add, as the command line takes them.
+        identifiers: Identifier modes to add.
+    """
+    words = [*repeat(base.run).whole]
     for option in ("--feedback", "--identifiers"):
         while option in words:
             at = words.index(option)
             del words[at : at + 2]
     # Settings are every feedback with all identifiers, so what is not wanted is left out.
-    own = () if identifiers else tuple(s.feedback for s in found.settings)
-    modes = list(dict.fromkeys([found.base.feedback, *own, *feedback]))
-    own = () if feedback else tuple(s.identifiers for s in found.settings)
-    kinds = list(dict.fromkeys([found.base.identifiers, *own, *identifiers]))
+    own = () if identifiers else tuple(s.feedback for s in settings)
+    modes = list(dict.fromkeys([base.feedback, *own, *feedback]))
+    own = () if feedback else tuple(s.identifiers for s in settings)
+    kinds = list(dict.fromkeys([base.identifiers, *own, *identifiers]))
     if modes != ["full"]:
         words += ["--feedback", ",".join(modes)]
     if kinds != ["named"]:

@@ -15,7 +15,7 @@ from cads_env.report.llm.delivery import guided_note, mixed_arms
 from cads_env.report.llm.factors import origins, precision
 from cads_env.report.llm.found import Found
 from cads_env.report.llm.tables import ends, found_at
-from cads_env.report.verdict import scored_scope, undeclared_contamination
+from cads_env.report.verdict import scored_scope, undeclared_contamination, why_untold
 from cads_env.report.wording import (
     UNDEFINED,
     counted,
@@ -110,7 +110,7 @@ def summary_table(found: Found) -> Table:
             (
                 visible(name),
                 signed(arm.net.mean),
-                ends(arm.net),
+                UNDEFINED if why_untold(arm) else ends(arm.net),
                 p_cell(p),
                 found_at(arm.net),
                 f"{number(arm.gained)} / {number(arm.lost)}",

@@ -23,7 +23,7 @@ from cads_env.report.content import (
 )
 from cads_env.report.figures.strip import Row, draw_strip
 from cads_env.report.glossary import TERMS
-from cads_env.report.llm.arms import find
+from cads_env.report.llm.arms import find, model_arms
 from cads_env.report.llm.delivery import (
     answered_by,
     by_attempt_table,
@@ -50,7 +50,7 @@ from cads_env.report.llm.tables import (
     splits_table,
     values_table,
 )
-from cads_env.report.repeat import repeat
+from cads_env.report.repeat import language_of, repeat
 from cads_env.report.wording import (
     UNDEFINED,
     counted,
@@ -62,6 +62,11 @@ from cads_env.run.result import RunResult
 
 ARMS_DRAWN: Final = 12
 """Arms whose campaigns are drawn; tables hold all."""
+
+_GATE: Final = (
+    "The gate asks whether a loop with full feedback certifies more than the same loop with none "
+    "or permuted. The loop without a proposer is the first row."
+)
 
 
 def build_grid_report(found: Found) -> Report:
@@ -154,13 +159,13 @@ def _reach_words(run: RunResult) -> str:
     if arm is None:
         return "No campaign was scored under full feedback."
     lasts = sorted(set(arm.reach.values()))
+    if lasts[-1] < 0:
+        return f"{_GATE} No slot is in reach, so nothing can be certified, whatever the feedback."
     rounds = [f"the first {counted(last + 1, 'round')}" if last >= 0 else "none" for last in lasts]
     return (
-        "The gate asks whether a loop with full feedback certifies more than the same loop with "
-        "none or permuted. The loop without a proposer is the first row. In reach: "
-        f"{number(arm.slots_in_reach, 1)} of {number(arm.slots, 1)} slots a campaign, those of "
-        f"{listed(rounds)} of {run.protocol.rounds:,}; what is first read later cannot be "
-        "certified, whatever the feedback."
+        f"{_GATE} In reach: {number(arm.slots_in_reach, 1)} of {number(arm.slots, 1)} slots a "
+        f"campaign, those of {listed(rounds)} of {run.protocol.rounds:,}; what is first read later "
+        "cannot be certified, whatever the feedback."
     )
 
 
@@ -168,6 +173,9 @@ def _prompts_section(found: Found) -> Section:
     run = found.base.run
     tables = (prompts_table(found.effects, effect_kind(run)), floors_table(run))
     blocks: list[Block] = [table for table in tables if table is not None]
+    if not model_arms(run):
+        blocks.append(Paragraph("No arm with a language model was played."))
+        return Section(key="prompts", title="Prompts and floors", blocks=tuple(blocks))
     if not found.effects:
         blocks.append(
             Paragraph(
@@ -246,7 +254,7 @@ def _provenance_section(found: Found) -> Section:
     again = repeat(found.base.run)
     blocks: list[Block] = [table, Paragraph("To play the grid:"), Code(grid_words(found))]
     for name, text in again.files.items():
-        blocks += [Paragraph(f"{name} holds:"), Code(text)]
+        blocks += [Paragraph(f"{name} holds:"), Code(text, language=language_of(name))]
     if again.notes:
         blocks.append(Listing(again.notes))
     return Section(key="provenance", title="Provenance", blocks=tuple(blocks))

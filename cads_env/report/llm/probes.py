@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from cads_env.inference import Estimate, holm
 from cads_env.report.llm.arms import SettingRun, find, primary
 from cads_env.report.llm.factors import LEVEL, Paired, estimate_of, flat_p, paired, scores
+from cads_env.run.result import NO_SLOT, ArmResult
 
 MODES: Final = ("named", "blinded", "shuffled", "shuffled-within-prior")
 """Identifier modes in the order of the table."""
@@ -36,8 +37,9 @@ class Probe(NamedTuple):
         net: Mean net with its interval.
         holm: Holm's p of net = 0 over all arms and both detectors; NaN for other modes and without
             an interval.
-        is_clean: Whether the interval covers 0; None for modes that are no detector, without an
-            interval, and where equal registry means leave it without a width by chance.
+        is_clean: Whether the interval covers 0; None for modes that are no detector, where nothing
+            could be told, and where equal registry means leave it without a width by chance.
+        untold: Why nothing could be told; empty where something could.
     """
 
     arm: str
@@ -45,6 +47,7 @@ class Probe(NamedTuple):
     net: Estimate
     holm: float
     is_clean: bool | None
+    untold: str
 
     @property
     def is_decided(self) -> bool:
@@ -99,10 +102,32 @@ def probes(settings: Sequence[SettingRun]) -> tuple[Probe, ...]:
     )
     found = []
     for (arm, mode), net in nets.items():
-        is_known = mode in DETECTORS and not math.isnan(net.low) and (flat[arm, mode] or 0) <= LEVEL
+        untold = _untold(net, played[mode].run.arms.get(arm), flat[arm, mode])
+        is_known = mode in DETECTORS and not untold
         is_clean = net.low <= 0 <= net.high if is_known else None
-        found.append(Probe(arm, mode, net, adjusted[arm, mode] if is_known else math.nan, is_clean))
+        p = adjusted[arm, mode] if is_known else math.nan
+        found.append(Probe(arm, mode, net, p, is_clean, untold))
     return tuple(found)
+
+
+def _untold(net: Estimate, arm: ArmResult | None, flat: float | None) -> str:
+    """Why a net says nothing of leaks; empty where it does.
+
+    Args:
+        net: Mean net.
+        arm: Summary of its arm, where there is one.
+        flat: From `flat_p`.
+    """
+    if not net.n:
+        return "no campaign was scored"
+    if math.isnan(net.low):
+        return "one campaign"
+    if net.mean == 0 and not net.sd > 0 and arm is not None and arm.is_out_of_reach:
+        return NO_SLOT
+    # The sign test decides about equal nets off 0; about equal zeros nothing does.
+    if (flat or 0) > LEVEL:
+        return net.untold or f"no spread in {net.units} registries"
+    return net.untold if net.mean == 0 else ""
 
 
 def values_of_names(settings: Sequence[SettingRun]) -> tuple[Value, ...]:

@@ -26,8 +26,13 @@ THE_TWIN = "no proposer (the twin)"
 
 
 def ends(estimate: Estimate) -> str:
-    """The 95 % interval of an estimate."""
-    return interval(estimate.low, estimate.high)
+    """The 95 % interval of an estimate; '-' where too few units are all equal."""
+    return UNDEFINED if estimate.untold else interval(estimate.low, estimate.high)
+
+
+def share_ends(estimate: Estimate) -> str:
+    """The 95 % interval of a mean share; '-' where all shares are equal."""
+    return interval(estimate.low, estimate.high, 3) if estimate.sd > 0 else UNDEFINED
 
 
 def found_at(estimate: Estimate) -> str:
@@ -76,7 +81,7 @@ def slots_table(run: RunResult) -> Table:
                 number(arm.slots_in_reach, 1),
                 number(arm.filled_in_reach, 1),
                 number(estimate.mean, 3),
-                interval(estimate.low, estimate.high, 3),
+                share_ends(estimate),
                 pooled,
                 f"{estimate.n:,}",
             )
@@ -147,7 +152,8 @@ def splits_table(splits: Sequence[Split]) -> Table:
 
 
 def _difference(estimate: Estimate) -> tuple[str, str, str]:
-    return signed(estimate.mean), ends(estimate), p_cell(estimate.p_value)
+    p = UNDEFINED if estimate.untold else p_cell(estimate.p_value)
+    return signed(estimate.mean), ends(estimate), p
 
 
 def prompts_table(effects: Sequence[PromptEffect], kind: Effects | None) -> Table | None:
@@ -170,10 +176,10 @@ def prompts_table(effects: Sequence[PromptEffect], kind: Effects | None) -> Tabl
                 visible(effect.contrast.name),
                 *_difference(estimate),
                 p_cell(effect.contrast.holm),
-                p_cell(effect.contrast.equivalence.p_value),
+                UNDEFINED if estimate.untold else p_cell(effect.contrast.equivalence.p_value),
                 effect.contrast.verdict,
                 signed(change.mean, 3),
-                interval(change.low, change.high, 3),
+                share_ends(change),
                 found_at(estimate),
                 _paired_count(estimate, effect.first_only, effect.second_only),
                 *tail,
