@@ -9,8 +9,8 @@ and never touches the task itself.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final, NamedTuple
 
 from cads_env.proposer import View
@@ -18,21 +18,27 @@ from cads_env.proposer import View
 OVERFLOW_RULES: Final = ("oldest-low", "oldest", "fail")
 
 CHARACTERS_A_TOKEN: Final = 2.5
-"""Prose takes about 4 and gene symbols about 2, so the estimate is high for a short history and
-may be low for a long one; a prompt that the server refuses after all is halved."""
+"""Prose takes about 4, which makes the estimate of a short history high."""
+MARGIN: Final = 1.1
+"""Times the likely tokens, which the estimate is not below: gene symbols take about 2 characters a
+token. A prompt that the server refuses after all is halved."""
 
-_SMALL: Final = re.compile(r"[a-z]")
-_CAPITAL: Final = re.compile(r"[A-Z]")
-_SPACE: Final = re.compile(r"\s")
+_SPACES: Final = " \n\t\r"
 
 TOKENS_A_MESSAGE: Final = 8
 """What a chat template adds around one message, generously."""
 
 
 def estimated_tokens(messages: Sequence[Mapping[str, str]]) -> int:
-    """About how many tokens messages take: characters / 2.5, rounded up, and 8 a message."""
+    """About how many tokens messages take at most.
+
+    The larger of characters / 2.5 and 1.1 x the likely ones, rounded up, and 8 a message.
+    """
     return sum(
-        math.ceil(len(message["content"]) / CHARACTERS_A_TOKEN) + TOKENS_A_MESSAGE
+        math.ceil(
+            max(len(message["content"]) / CHARACTERS_A_TOKEN, MARGIN * _likely(message["content"]))
+        )
+        + TOKENS_A_MESSAGE
         for message in messages
     )
 
@@ -48,7 +54,10 @@ def likely_tokens(messages: Sequence[Mapping[str, str]]) -> int:
 
 
 def _likely(text: str) -> int:
-    small, capital, space = (len(pattern.findall(text)) for pattern in (_SMALL, _CAPITAL, _SPACE))
+    # str.count of each letter is many times faster than one pattern over the text.
+    small, capital, space = (
+        sum(map(text.count, kind)) for kind in (ascii_lowercase, ascii_uppercase, _SPACES)
+    )
     others = len(text) - small - capital - space
     return math.ceil(others + capital / 2 + small / 4)
 
