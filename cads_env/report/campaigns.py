@@ -107,7 +107,8 @@ def _by_registry(groups: Mapping[str, pd.DataFrame]) -> Figure | None:
             drawings.append(draw_strip(estimated, title=f"Net by registry: {name}", heading=name))
         for row in estimated:
             e = row.estimate
-            cells = (visible(row.name), f"{e.n:,}", signed(e.mean), interval(e.low, e.high))
+            ends = UNDEFINED if e.untold else interval(e.low, e.high)
+            cells = (visible(row.name), f"{e.n:,}", signed(e.mean), ends)
             rows.append((visible(arm), *cells))
     if not rows:
         return None

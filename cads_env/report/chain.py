@@ -60,9 +60,14 @@ def adjusted_p(arms: Sequence[ArmResult]) -> list[float]:
 
     An arm whose net tells nothing stays in the family with p = 1.
     """
-    raw = [math.nan if arm.net.untold or arm.is_out_of_reach else arm.net.p_value for arm in arms]
+    raw = [arm.net.p_value if _tells(arm) else math.nan for arm in arms]
     adjusted = holm([1.0 if math.isnan(p) else p for p in raw])
     return [math.nan if math.isnan(p) else float(a) for p, a in zip(raw, adjusted, strict=True)]
+
+
+def _tells(arm: ArmResult) -> bool:
+    """Whether the interval and the p of an arm's net mean anything."""
+    return not (arm.net.untold or arm.is_out_of_reach)
 
 
 def chain_section(result: RunResult) -> Section:
@@ -119,8 +124,8 @@ def _chain_table(result: RunResult, arms: Sequence[ArmResult]) -> Table:
                 number(arm.fdr_bound, 3) if arm.n else UNDEFINED,
                 number(arm.twin),
                 signed(net.mean),
-                interval(net.low, net.high),
-                p_cell(net.p_value),
+                interval(net.low, net.high) if _tells(arm) else UNDEFINED,
+                p_cell(net.p_value) if _tells(arm) else UNDEFINED,
                 p_cell(adjusted),
                 number(arm.normalised_net),
             )

@@ -15,7 +15,7 @@ from cads_env.report.llm.found import find_all
 from cads_env.report.llm.page import build_grid_report
 from cads_env.report.markdown import markdown
 from cads_env.report.verdict import why_untold
-from cads_env.report.wording import UNDEFINED, interval, signed, visible
+from cads_env.report.wording import interval, signed, visible
 from cads_env.run.grid import Grid
 from cads_env.run.manifest_checks import check_manifest
 from cads_env.run.result import RunResult
@@ -74,8 +74,9 @@ def summary_lines(grid: Grid) -> tuple[str, ...]:
     lines = [f"Setting {visible(found.base.name)}:"]
     for name, arm in found.base.run.arms.items():
         net = arm.net
-        ends = UNDEFINED if why_untold(arm) else interval(net.low, net.high)
-        said = f"net {signed(net.mean)} {ends}, n = {net.n:,}"
+        why = why_untold(arm)
+        told = f"(cannot tell, {why})" if why else interval(net.low, net.high)
+        said = f"net {signed(net.mean)} {told}, n = {net.n:,}"
         lines.append(f"  {visible(name)}: {said if net.n else 'no campaign was scored'}")
     lines += [f"{word}: {text}" for word, text in findings(found)]
     return tuple(lines)

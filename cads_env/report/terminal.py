@@ -50,26 +50,32 @@ def facts(rows: Sequence[tuple[str, str]]) -> Table:
 
 
 class Name:
-    """A name in a cell that is broken after a slash, a colon or a space before anywhere else."""
+    """A name in a cell that is broken at spaces first, then after slashes and colons."""
 
     def __init__(self, text: str) -> None:
         """Keep the text, which is on one line."""
         self.text = text
-        self.parts: tuple[str, ...] = tuple(re.findall(r"[^/: ]*[/: ]+|[^/: ]+", text))
+        self.parts = _parts(text)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """As few lines as the width of the column allows."""
-        lines = [""]
-        for part in self.parts:
-            if lines[-1] and cell_len(lines[-1]) + cell_len(part.rstrip()) > options.max_width:
-                lines.append("")
-            lines[-1] += part
+        width, lines = options.max_width, [""]
+        for word in re.findall(r"[^ ]* *", self.text):
+            is_whole = cell_len(word.rstrip()) <= width
+            for part in [word] if is_whole else _parts(word):
+                if lines[-1] and cell_len(lines[-1]) + cell_len(part.rstrip()) > width:
+                    lines.append("")
+                lines[-1] += part
         yield Text("\n".join(line.rstrip() for line in lines), overflow="fold")
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """From its longest part to the whole."""
         whole = min(cell_len(self.text), options.max_width)
         return Measurement(min(longest_part([self]), whole), whole)
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^/: ]*[/: ]+|[^/: ]+", text))
 
 
 def longest_part(names: Iterable[Name], *, least: int = 1, most: int = 18) -> int:

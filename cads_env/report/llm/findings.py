@@ -16,9 +16,9 @@ from cads_env.report.llm.feedback import nothing_in_reach
 from cads_env.report.llm.found import Found
 from cads_env.report.llm.grids import false_words
 from cads_env.report.llm.probes import DETECTORS, Probe
-from cads_env.report.llm.tables import ends, found_at, leak_words
+from cads_env.report.llm.tables import found_at, leak_words, with_ends
 from cads_env.report.verdict import verdicts
-from cads_env.report.wording import UNDEFINED, listed, number, signed, visible
+from cads_env.report.wording import UNDEFINED, listed, number, visible
 from cads_env.run.result import NO_SLOT, RunResult
 
 
@@ -80,8 +80,7 @@ def _split_words(found: Found) -> str:
     for split in found.splits:
         if asking and split.arm not in asking:
             continue
-        estimate = split.contrast.estimate
-        parts.append(f"{visible(split.arm)} {signed(estimate.mean)} {ends(estimate)}")
+        parts.append(f"{visible(split.arm)} {with_ends(split.contrast.estimate)}")
     if not parts:
         return "Not known: it needs the proposer's feedback permuted and re-selection's full."
     return f"Certified hits with it minus without: {listed(parts)}."
@@ -91,10 +90,7 @@ def _effect_words(effect: PromptEffect) -> str:
     estimate = effect.contrast.estimate
     if not estimate.n:
         return f"{visible(effect.contrast.name, 160)}: no campaign that both scored"
-    return (
-        f"{visible(effect.contrast.name, 160)} {signed(estimate.mean)} {ends(estimate)}, "
-        f"{effect.contrast.verdict}"
-    )
+    return f"{visible(effect.contrast.name, 160)} {with_ends(estimate)}, {effect.contrast.verdict}"
 
 
 def _probe_words(found: Found) -> str:
@@ -118,7 +114,7 @@ def _probe_words(found: Found) -> str:
     for value in found.values:
         estimate = value.contrast.estimate
         if value.arm in asking and estimate.n:
-            said = f"{signed(estimate.mean)} {ends(estimate)}"
+            said = with_ends(estimate)
             words += f" {visible(value.arm)}, named - {value.mode}: {said}."
     return words
 

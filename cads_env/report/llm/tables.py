@@ -30,6 +30,12 @@ def ends(estimate: Estimate) -> str:
     return UNDEFINED if estimate.untold else interval(estimate.low, estimate.high)
 
 
+def with_ends(estimate: Estimate) -> str:
+    """A difference with its 95 % interval, where it has one."""
+    told = ends(estimate)
+    return signed(estimate.mean) if told == UNDEFINED else f"{signed(estimate.mean)} {told}"
+
+
 def share_ends(estimate: Estimate) -> str:
     """The 95 % interval of a mean share; '-' where all shares are equal."""
     return interval(estimate.low, estimate.high, 3) if estimate.sd > 0 else UNDEFINED
@@ -256,7 +262,7 @@ def probes_table(probes: Sequence[Probe]) -> Table:
 
 
 def _net(estimate: Estimate) -> str:
-    return f"{signed(estimate.mean)} {ends(estimate)}" if estimate.n else UNDEFINED
+    return with_ends(estimate) if estimate.n else UNDEFINED
 
 
 def leak_words(detectors: Sequence[Probe]) -> str:
