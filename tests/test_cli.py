@@ -85,7 +85,7 @@ def test_failed_campaigns_end_with_a_code_of_their_own(
     assert cads(monkeypatch, "run", *SMALL, "--agent", "dead.py", "--agent", "random") == 3
     printed = capsys.readouterr().out
     assert "no server" in printed
-    assert "n = 0 (Dead), 2 (random)" in printed
+    assert "n = 2 campaigns (none of Dead)" in printed
     assert "nan" not in printed
 
 
