@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cads_agents import LLMProposer
-from cads_agents.llm.client import Client
+from cads_agents.llm.client import Client, shared_client
 from cads_agents.llm.failures import ContextOverflow, ModelFailed
 from cads_env.errors import AgentError, MissingExtraError
 from tests.agents.llm.asking import MESSAGES, client_of
