@@ -84,7 +84,7 @@ def test_the_first_table_holds_what_the_rows_say(grid: Grid, report: Report) -> 
         assert shown["net"] == signed(by_registry["net"].mean().mean())
         filled, slots = rows["accepted"].sum(), rows["proposal_slots"].sum()
         n = len(rows)
-        assert shown["slots filled"] == f"{number(filled / n, 1)} of {number(slots / n, 1)}"
+        assert shown["slots filled"] == f"{number(filled / n, 1)}/{slots / n:g}"
         shares = (rows["proposed_hits"] / rows["accepted"]).groupby(rows["registry"]).mean()
         assert shown["precision"] == number(shares.mean(), 3)
         assert shown["n"] == str(n)

@@ -36,8 +36,8 @@ def first_table(result: RunResult) -> Table | None:
                 visible(name),
                 f"{number(arm.gained)} / {number(arm.lost)}",
                 number(named.get(name, math.nan)),
-                f"{number(arm.filled, 1)} of {number(arm.slots, 1)}",
-                f"{number(arm.filled_in_reach, 1)} of {number(arm.slots_in_reach, 1)}",
+                f"{number(arm.filled, 1)}/{arm.slots:g}",
+                f"{number(arm.filled_in_reach, 1)}/{arm.slots_in_reach:g}",
                 number(share.mean, 3),
                 share_ends(share),
             )
