@@ -158,8 +158,13 @@ def test_ctrl_c_ends_threads_and_the_run_goes_on(tmp_path: Path) -> None:
                 time.sleep(0.3)
 
         server.on_request = interrupt
-        with pytest.raises(KeyboardInterrupt) as info:
-            run(tmp_path / "run", agents, concurrency=4)
+        # A shell's background job begins with Ctrl-C ignored.
+        heard = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with pytest.raises(KeyboardInterrupt) as info:
+                run(tmp_path / "run", agents, concurrency=4)
+        finally:
+            signal.signal(signal.SIGINT, heard)
         assert load_run(tmp_path / "run").status == "interrupted"
         before = recorded(tmp_path / "run")
         asked = server.counts.copy()
