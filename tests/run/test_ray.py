@@ -277,9 +277,12 @@ def test_ctrl_c_ends_a_run_which_then_goes_on_to_the_same_bytes(
     cads = [sys.executable, "-m", "cads_env"]
     way = ["--executor", "ray", "--address", cluster.address, "--out", str(out)]
     (tmp_path / "slow").touch()
+    # A shell's background job begins with Ctrl-C ignored, and hands that on.
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [*cads, *said, *way], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     )
+    signal.signal(signal.SIGINT, heard)
     wait_for(tmp_path / "begun")
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=PATIENCE_S)
