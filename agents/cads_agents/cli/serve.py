@@ -9,7 +9,7 @@ import os
 import shlex
 import socket
 import sys
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, NoReturn, get_args
 
 import typer
 
@@ -17,6 +17,7 @@ from cads_agents.cli.terminal import ERR, say
 from cads_agents.serving.command import Command, serve_command
 from cads_agents.serving.flags import DEFAULT_PORT, Settings
 from cads_agents.serving.interpreter import (
+    Device,
     ServerPython,
     find_server_python,
     gpu_count,
@@ -61,8 +62,8 @@ def serve(
         ),
     ] = None,
     device: Annotated[
-        Literal["cpu", "gpu"] | None,
-        typer.Option(help="What to compute on; default what that vLLM is built for."),
+        str | None,
+        typer.Option(help="cpu or gpu; default what that vLLM is built for."),
     ] = None,
     gpus: Annotated[int, typer.Option(help="Copies of the model, one a GPU.")] = 1,
     max_model_len: Annotated[
@@ -87,11 +88,12 @@ def serve(
     are printed. Ctrl-C or SIGTERM ends the server.
     """
     recipe = find_recipe(model)
-    server = _server(python, device, is_printed=print_)
+    chosen = _device(device)
+    server = _server(python, chosen, is_printed=print_)
     settings = Settings(
         host=host,
         port=port,
-        device=device or server.device,
+        device=chosen or server.device,
         gpus=gpus,
         max_model_len=max_model_len,
         is_batch_invariant=not no_batch_invariant,
@@ -119,17 +121,25 @@ def _command(
     return serve_command(model_folder(recipe), server, settings, name=recipe.name, is_local=True)
 
 
-def _server(
-    python: str | None, device: Literal["cpu", "gpu"] | None, *, is_printed: bool
-) -> ServerPython:
+def _device(word: str | None) -> Device | None:
+    if word is None:
+        return None
+    for device in get_args(Device):
+        if word == device:
+            chosen: Device = device
+            return chosen
+    msg = f"--device is {word!r:.80}; expected cpu or gpu."
+    raise RunError(msg)
+
+
+def _server(python: str | None, device: Device | None, *, is_printed: bool) -> ServerPython:
     try:
         return find_server_python(python)
     except MissingExtraError:
         # What is printed may be meant for another machine, or for later.
         if not is_printed:
             raise
-        chosen = device or ("gpu" if gpu_count() else "cpu")
-        planned = planned_server_python(python, chosen)
+        planned = planned_server_python(python, device or ("gpu" if gpu_count() else "cpu"))
         say(_installing(planned), to=ERR)
         return planned
 

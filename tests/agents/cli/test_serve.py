@@ -52,6 +52,12 @@ def test_the_printed_command_is_one_that_a_shell_reads_back(tmp_path: Path) -> N
     assert not (tmp_path / "cache").exists()
 
 
+def test_an_unknown_device_is_refused_by_name() -> None:
+    done = call("a/model", "--print", "--device", "tpu")
+    assert done.exit_code == 1
+    assert "--device is 'tpu'; expected cpu or gpu." in str(done.exception)
+
+
 def test_a_command_for_another_machine_is_printed_without_vllm_here() -> None:
     done = call("Qwen/Qwen2.5-7B-Instruct", "--print", "--device", "gpu", "--gpus", "2")
     assert done.exit_code == 0, done.output
