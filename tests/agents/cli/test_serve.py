@@ -28,7 +28,12 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def call(*words: str) -> Result:
     app = typer.Typer()
     app.command()(serve)
-    return CliRunner().invoke(app, words)
+    try:
+        runner = CliRunner(mix_stderr=False)
+    except TypeError:
+        # From click 8.2 on they are apart anyway.
+        runner = CliRunner()
+    return runner.invoke(app, words)
 
 
 def free_port() -> int:
