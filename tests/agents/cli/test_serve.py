@@ -118,7 +118,7 @@ def test_it_becomes_vllm_and_the_users_own_variables_win(
     port = free_port()
     done = call("./weights", "--port", str(port))
     assert done.exit_code == 0, done.output
-    assert f"http://127.0.0.1:{port}/v1" in done.output
+    assert f"http://127.0.0.1:{port}/v1" in done.stderr
     [(program, words, environment)] = started
     assert program == words[0] == str(tmp_path / ".vllm/bin/python")
     assert words[3:5] == ("--model", "./weights")
