@@ -92,8 +92,9 @@ def job_of(asked: Asked) -> Job:
 
 def _fitting(asked: Asked, typed: Asked, found: list[AgentSpec]) -> Asked:
     """Without what a run file says for its own agents, where others were typed that lack it."""
-    if not set(map(str, asked.agents)) < set(map(str, typed.agents)):
-        # No run file, or its own agents play: what nobody has is a mistake.
+    has_run_file = asked.agents != typed.agents
+    if not has_run_file or any(agent not in typed.agents for agent in asked.agents):
+        # Nothing was replaced, so what nobody has is a mistake.
         return asked
     accepted = {name for spec in found for name in spec.parameters}
     options = {
